@@ -3,6 +3,7 @@
 use abi::{Error, level};
 use interfaces::process::ProcessError;
 use loader::startup::{MAX_COMPARTMENTS, Startup};
+use runtime::entry::Owned;
 use runtime::label::{self, Compartments, Labels};
 use runtime::op;
 
@@ -48,8 +49,18 @@ pub fn of_launch(launch: &Startup<'_>) -> Result<Option<Labels>, ProcessError> {
     if send.change && accepted.observe && owned.change { Ok(Some(labels)) } else { Err(ProcessError::Flow) }
 }
 
+/// The label by which a program or a component with these compartments is judged: as tainted as it may become. 0 stands for all compartments, which it owns.
+pub fn judged(compartments: impl Iterator<Item = u64>) -> Result<Owned, Error> {
+    let judged = label::label(0, 0, level::ONE)?;
+    for compartment in compartments.filter(|compartment| *compartment != 0) {
+        let level = if compartment & 7 == level::ONE { level::THREE } else { compartment & 7 };
+        op::label_put(judged.entry(), compartment >> 3, level)?;
+    }
+    Ok(judged)
+}
+
 /// Of labels, which our own account pays for.
-fn refused(error: Error) -> ProcessError {
+pub fn refused(error: Error) -> ProcessError {
     match error {
         Error::AccountExhausted | Error::TableFull => ProcessError::NoMemory,
         _ => ProcessError::BadLaunch,

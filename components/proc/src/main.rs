@@ -27,9 +27,11 @@ mod window;
 
 use abi::info;
 use abi::rights::{Kind, WRITE};
+use alloc::vec::Vec;
 use interface::{Delegate, Delegated, Failure, Reply, Request};
 use interfaces::parent::{ParentClient, ParentError, ParentServer, State};
 use interfaces::process::{ChildServer, Force, KEPT, ProcessClient, ProcessError, ProcessServer};
+use loader::startup::MAX_COMPARTMENTS;
 use runtime::connection::Direct;
 use runtime::entry::{Entry, Owned};
 use runtime::label;
@@ -141,17 +143,14 @@ impl ProcessServer for Processes {
 
     fn compartments(&self, badge: u64, number: u64, into: &mut [u8]) -> Result<usize, ProcessError> {
         let is_allowed = allow(badge).is_ok();
-        match table::compartments(number, into, is_allowed) {
-            Err(ProcessError::NoSuchDomain) => {
-                // Programs that the caller may not know are no components either.
-                let told = ParentClient(Direct(Entry::PARENT)).compartments_of(number, into);
-                let told = told.map_err(|_| ProcessError::NoSuchDomain)?;
-                let mut entries =
-                    into[..told.min(into.len())].as_chunks().0.iter().map(|bytes| u64::from_le_bytes(*bytes));
-                if is_allowed || !entries.any(label::is_secret) { Ok(told) } else { Err(ProcessError::NoSuchDomain) }
-            }
-            other => other,
-        }
+        let compartments = match table::compartments(number, is_allowed) {
+            // Programs that the caller may not know are no components either.
+            Err(ProcessError::NoSuchDomain) => of_component(number, is_allowed)?,
+            other => other?,
+        };
+        let places = into.as_chunks_mut::<8>().0.iter_mut();
+        let written = places.zip(&compartments).map(|(place, entry)| *place = entry.to_le_bytes()).count();
+        Ok(written * size_of::<u64>())
     }
 
     fn give(&self, badge: u64, domain: Delegated, index: u64) -> Result<(), ProcessError> {
@@ -219,6 +218,16 @@ impl ChildServer for Children {
         table::judge(badge)?;
         table::wait_or_end(badge)
     }
+}
+
+/// The compartments of the component whose domain has this number, if the caller may know it, or is allowed to know all.
+fn of_component(number: u64, is_allowed: bool) -> Result<Vec<u64>, ProcessError> {
+    let mut bytes = [0; MAX_COMPARTMENTS * size_of::<u64>()];
+    let told = ParentClient(Direct(Entry::PARENT)).compartments_of(number, &mut bytes);
+    let told = told.map_err(|_| ProcessError::NoSuchDomain)?.min(bytes.len());
+    let compartments: Vec<u64> = bytes[..told].as_chunks().0.iter().map(|bytes| u64::from_le_bytes(*bytes)).collect();
+    let judged = labels::judged(compartments.iter().copied()).map_err(labels::refused)?;
+    if is_allowed || label::may(judged.entry()).observe { Ok(compartments) } else { Err(ProcessError::NoSuchDomain) }
 }
 
 struct Parent;

@@ -39,8 +39,10 @@ enum State {
 struct Process {
     number: u64,
     name: String,
-    /// The send label with which it started; none = {1}.
+    /// By which it is judged; none = {1}.
     label: Option<Owned>,
+    /// With which it started: 8 · handle + level each.
+    compartments: Vec<u64>,
     /// What it published, by name; nothing while it is being published.
     services: Vec<(String, Option<Owned>)>,
     /// Raised when it ends; kept until its status is asked for.
@@ -128,6 +130,7 @@ impl Table {
             number: self.last,
             name,
             label: None,
+            compartments: Vec::new(),
             services: Vec::new(),
             awaited: None,
             waiting: 0,
@@ -141,6 +144,9 @@ impl Table {
 pub fn spawn(path: &str, launch: &[u8], mut limits: Limits) -> Result<u64, ProcessError> {
     let launch = Startup::read(launch).map_err(|_| ProcessError::BadLaunch)?;
     limits.labels = labels::of_launch(&launch)?;
+    let compartments: Vec<u64> = launch.compartments().map(|(_, entry)| entry).collect();
+    let label = limits.labels.as_ref().map(|_| labels::judged(compartments.iter().copied())).transpose();
+    let label = label.map_err(labels::refused)?;
     let source = Source::open(path, limits.labels.as_ref())?;
     let _spawning = SPAWNING.lock();
     let most = MAX_PROCESSES + usize::from(limits.frames == KEPT);
@@ -152,7 +158,8 @@ pub fn spawn(path: &str, launch: &[u8], mut limits: Limits) -> Result<u64, Proce
     let ready = made.and_then(|mut child| if waits { Ok(child) } else { child.start().map(|()| child) });
     match ready {
         Ok(child) => {
-            table.processes[index].label = limits.labels.map(|labels| labels.send);
+            table.processes[index].label = label;
+            table.processes[index].compartments = compartments;
             table.processes[index].state = State::Running(child);
             Ok(number)
         }
@@ -296,24 +303,14 @@ pub fn kill_domain(number: u64) -> Result<bool, ProcessError> {
     Ok(true)
 }
 
-/// Writes the compartments of the process whose domain has this number, if the caller may know it, or is allowed to know all.
-pub fn compartments(number: u64, into: &mut [u8], is_allowed: bool) -> Result<usize, ProcessError> {
+/// The compartments of the process whose domain has this number, if the caller may know it, or is allowed to know all.
+pub fn compartments(number: u64, is_allowed: bool) -> Result<Vec<u64>, ProcessError> {
     let table = TABLE.lock();
     let process = table.in_domain(number).ok_or(ProcessError::NoSuchDomain)?;
     if !is_allowed && !process.caller_may().observe {
         return Err(ProcessError::NoSuchDomain);
     }
-    let Some(label) = &process.label else { return Ok(0) };
-    let mut places = into.as_chunks_mut::<8>().0.iter_mut();
-    let mut used = 0;
-    // No program has more of them than one answer tells.
-    let _ = op::label_read(label.entry(), 0, |handle, level| {
-        if let Some(place) = places.next() {
-            *place = (handle << 3 | level).to_le_bytes();
-            used += place.len();
-        }
-    });
-    Ok(used)
+    Ok(process.compartments.clone())
 }
 
 fn end(state: &State) -> Result<(), ProcessError> {

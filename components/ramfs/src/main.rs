@@ -198,7 +198,11 @@ fn declare(tree: &mut Tree<Memory>) -> Result<(), String> {
             outcome = directory(tree, COMPARTMENTS)
                 .and_then(|all| tree.set_compartment(all, system))
                 .and_then(|()| directory(tree, &alloc::format!("{COMPARTMENTS}/{name}")))
-                .and_then(|own| tree.set_compartment(own, record.value))
+                .and_then(|own| match tree.compartment(own)? {
+                    // New: it has what the directory above has. Others stay as their owner left them.
+                    inherited if inherited == system => tree.set_compartment(own, record.value),
+                    _ => Ok(()),
+                })
                 .map_err(text);
         }
     };

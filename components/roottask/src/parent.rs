@@ -10,7 +10,6 @@ use interfaces::names::is_name;
 use interfaces::parent::{Force, ParentError, ParentServer, State};
 use interfaces::vault::VaultServer;
 use runtime::entry::Owned;
-use runtime::label::Compartments;
 use runtime::server::{self, Serve};
 
 /// The service of all components; vaults are the same entry with other badges.
@@ -92,9 +91,6 @@ fn trust(badge: u64) -> Result<(), ParentError> {
     if component.is_some_and(|component| component.trusted) { Ok(()) } else { Err(ParentError::NotTrusted) }
 }
 
-/// What callers may do.
-static CALLERS: Compartments = Compartments::new();
-
 /// Publishes what this caller may publish.
 fn publish(badge: u64, name: &str, service: Delegated, publisher: Publisher) -> Result<(), ParentError> {
     let service = Owned::new(service.into());
@@ -113,10 +109,6 @@ fn publish(badge: u64, name: &str, service: Delegated, publisher: Publisher) -> 
         (_, Some(_)) => return Err(ParentError::Taken),
         (_, None) => return Err(ParentError::NotAllowed),
     };
-    // A tainted component that published a name again would send a signal.
-    if services::is_published(asks, name) && !CALLERS.caller_may(0).change {
-        return Err(ParentError::Flow);
-    }
     services::publish(asks, name, service, publisher)?;
     running::note_published(instance_of(badge));
     // Found under its name from now on, unless the name service is being restarted.

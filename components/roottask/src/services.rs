@@ -15,6 +15,7 @@ use interfaces::parent::ParentError;
 use interfaces::stream::StreamClient;
 use runtime::Direct;
 use runtime::entry::Owned;
+use runtime::label::Compartments;
 use runtime::sync::Mutex;
 use runtime::{Entry, op, table};
 use system::Component;
@@ -36,6 +37,9 @@ pub enum Publisher {
     /// A program's that the component started.
     Program,
 }
+
+/// What callers may do.
+static CALLERS: Compartments = Compartments::new();
 
 struct Service {
     name: String,
@@ -114,6 +118,10 @@ pub fn publish(component: u16, name: &str, service: Owned, publisher: Publisher)
     if let Some(known) = state.services.iter_mut().find(|known| known.name == name) {
         if known.component != component && known.entry.is_some_and(is_alive) {
             return Err(ParentError::Taken);
+        }
+        // A tainted component that published a name again would send a signal.
+        if known.entry.is_some_and(is_alive) && !CALLERS.caller_may(0).change {
+            return Err(ParentError::Flow);
         }
         let old = known.entry.replace(service.leak());
         known.component = component;

@@ -63,14 +63,17 @@ fn levels() -> Option<[i64; 2]> {
     op::label_levels(entry >> 3).ok().map(|levels| levels.map(|level| level as i64 - 1))
 }
 
-/// Counts the older domains of which `proc` names a compartment.
-fn others() -> usize {
+/// Counts the older domains of which `proc` names a compartment, and those that it does not know.
+fn others() -> (usize, usize) {
     let proc = ProcessClient(Connection::named("proc"));
     let is_in_one = |number: &u64| {
         let mut bytes = [0; 64];
         proc.compartments(*number, &mut bytes).is_ok_and(|told| bytes[..told].iter().any(|byte| *byte != 0))
     };
-    (1..op::domain_number(Entry::DOMAIN).unwrap_or(0)).filter(is_in_one).count()
+    // Without room for an answer it must not tell more.
+    let is_unknown = |number: &u64| proc.compartments(*number, &mut []).is_err();
+    let older = 1..op::domain_number(Entry::DOMAIN).unwrap_or(0);
+    (older.clone().filter(is_in_one).count(), older.filter(is_unknown).count())
 }
 
 /// Notes all of it.
@@ -85,6 +88,8 @@ pub fn run() -> u8 {
         Err(Failure::Refused(ParentError::NotTrusted)) => "NotTrusted",
         _ => "something else",
     };
+    let of_one = ParentClient(Direct(Entry::PARENT)).compartments_of(1, &mut [0; 64]);
+    let declared = if of_one == Err(Failure::Refused(ParentError::NotTrusted)) { declared } else { "something else" };
     let mut first = if name == "keeper" { answer(write(KEPT, "kept\n")) } else { answer(read()) };
     // With a clearance it must taint itself before it may look.
     if name == "cleared" {
@@ -96,10 +101,10 @@ pub fn run() -> u8 {
     let log = op::log(0, 0);
     let text = format!(
         "{name}: told {:?}, levels {before:?}, then {:?}; publishes: {published}; asks for all: {declared}; kept: {first}; inside: {inside}; \
-         outside: {outside}; log: {log:?}; others: {}\n",
+         outside: {outside}; log: {log:?}; others: {:?}\n",
         told.iter().map(|(name, entry)| (name, (entry & 7) as i64 - 1)).collect::<Vec<_>>(),
         levels(),
-        if name == "usual" { others() } else { 0 }
+        if name == "usual" { others() } else { (0, 0) }
     );
     let places = [format!("{INSIDE}/{name}"), format!("/tmp/{name}")];
     if places.iter().filter(|path| write(path, &text).is_ok()).count() == 0 {

@@ -10,7 +10,7 @@ use abi::level;
 use interface::Failure;
 use interfaces::file::FileError;
 use interfaces::listing::{self, Record};
-use interfaces::parent::{OF_PROGRAM, ParentClient};
+use interfaces::parent::{OF_PROGRAM, ParentClient, ParentError};
 use runtime::stream::FILE_SYSTEM;
 use runtime::sync::Once;
 use runtime::{Direct, Entry, label, op};
@@ -69,28 +69,37 @@ pub fn at(name: &str, level: u64) -> Result<(String, u64), String> {
 static OF_PROGRAMS: Once<Vec<(String, u64)>> = Once::new();
 
 /// Those that it gives to the program at this path, if that is as it was built: names, and 8 · handle + level.
-pub fn of_program(path: &str) -> Vec<(String, u64)> {
-    let all = OF_PROGRAMS.get_or_make(|| {
-        let mut all = Vec::new();
-        let note = |record: Record<'_>| {
-            if record.tag == OF_PROGRAM {
-                all.push((String::from_utf8_lossy(record.name).into_owned(), record.value));
-            }
-        };
-        // Without an answer no program has any.
-        let _ = listing::each(|position, into| ParentClient(Direct(Entry::PARENT)).compartments(position, into), note);
-        all
-    });
+pub fn of_program(path: &str) -> Result<Vec<(String, u64)>, String> {
     let program = path.strip_prefix("/bin/").unwrap_or_default();
-    let own = all.iter().filter(|(name, _)| name == program);
-    let own: Vec<_> = own.filter_map(|(_, entry)| Some((name(entry >> 3)?, *entry))).collect();
-    if own.is_empty() || files::is_in_archive(path) { own } else { Vec::new() }
+    let mut own = Vec::new();
+    for (_, entry) in of_programs()?.iter().filter(|(name, _)| name == program) {
+        let name = name(entry >> 3).ok_or("a compartment that the description gives it is not there any more")?;
+        own.push((name, *entry));
+    }
+    Ok(if own.is_empty() || files::is_in_archive(path) { own } else { Vec::new() })
+}
+
+fn of_programs() -> Result<&'static [(String, u64)], String> {
+    if let Some(all) = OF_PROGRAMS.get() {
+        return Ok(all);
+    }
+    let mut all = Vec::new();
+    let note = |record: Record<'_>| {
+        if record.tag == OF_PROGRAM {
+            all.push((String::from_utf8_lossy(record.name).into_owned(), record.value));
+        }
+    };
+    match listing::each(|position, into| ParentClient(Direct(Entry::PARENT)).compartments(position, into), note) {
+        // Then the description gives none to programs.
+        Ok(()) | Err(Failure::Refused(ParentError::NotTrusted)) => Ok(OF_PROGRAMS.get_or_make(|| all)),
+        Err(error) => Err(error.to_string()),
+    }
 }
 
 /// Makes a compartment.
 pub fn make(name: &str) -> Result<(), String> {
     let text = |error: Failure<FileError>| alloc::format!("{name}: {error}");
-    if name.is_empty() || name.contains('/') || name == SYSTEM {
+    if name.is_empty() || name.contains(['/', ':']) || name == SYSTEM {
         return Err(alloc::format!("{name}: not a name that a compartment can have"));
     }
     match FILE_SYSTEM.make_directory(ALL) {

@@ -16,7 +16,7 @@ struct Side<'a> {
     text: &'a str,
     /// Handles of what taints it.
     taints: Vec<u64>,
-    /// Handles of compartments that it owns.
+    /// Handles of compartments that it owns, or whose taint it accepts.
     owns: Vec<u64>,
     /// It may have all data: the terminal, and owners of all compartments.
     takes_all: bool,
@@ -31,7 +31,12 @@ impl<'a> Side<'a> {
             let entries = bytes[..told].as_chunks().0.iter().map(|bytes| u64::from_le_bytes(*bytes));
             let at = |wanted| entries.clone().filter(|entry| entry & 7 == wanted).map(|entry| entry >> 3).collect();
             let owns_all = entries.clone().any(|entry| entry == 0);
-            return Ok(Self { taints: at(level::THREE), owns: at(level::STAR), takes_all: owns_all, ..nothing });
+            return Ok(Self {
+                taints: at(level::THREE),
+                owns: at(level::STAR).into_iter().chain(at(level::ONE)).collect(),
+                takes_all: owns_all,
+                ..nothing
+            });
         }
         Ok(match text {
             "network" => nothing,

@@ -73,14 +73,14 @@ pub struct Prefixes {
 
 impl Prefixes {
     /// Adds the compartments that the system description gives to the program at this path. The prefixes that were typed take precedence.
-    fn with_those_of(&self, path: &str) -> Self {
+    fn with_those_of(&self, path: &str) -> Result<Self, String> {
         let mut all = self.clone();
-        for (name, entry) in compartments::of_program(path) {
+        for (name, entry) in compartments::of_program(path)? {
             if all.compartments.iter().all(|(_, other)| other >> 3 != entry >> 3) {
                 all.compartments.push((name, entry));
             }
         }
-        all
+        Ok(all)
     }
 
     /// The compartment of what it writes: handles that taint it.
@@ -189,7 +189,9 @@ pub fn spawn(state: &State, launch: &Launch<'_>) -> Result<Child, NotStarted> {
     let [input, output, error] = launch.streams.each_ref().map(Stream::description);
     let environment = state.environment();
     let at = |path: &str| {
-        let launch = &Launch { prefixes: launch.prefixes.with_those_of(path), ..*launch };
+        let prefixes = launch.prefixes.with_those_of(path);
+        let prefixes = prefixes.map_err(|cause| NotStarted::Other(alloc::format!("{command}: {cause}")))?;
+        let launch = &Launch { prefixes, ..*launch };
         let compartments = &launch.prefixes.compartments;
         let compartments: Vec<_> = compartments.iter().map(|(name, entry)| (name.as_str(), *entry)).collect();
         let contents = Contents { schedule: 0, name, streams: [&input, &output, &error], compartments: &compartments };

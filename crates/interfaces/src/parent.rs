@@ -16,7 +16,7 @@ codes! {
         9 NotAService "not a service that may be passed on"
         10 NoStandby "no scheduler stands by yet that would take over its CPU"
         11 Confined "not for a program that may reach only what is on a list"
-        12 Flow "names are everybody's: who is in a compartment publishes none"
+        12 Flow "names are everybody's: a tainted program publishes none, a tainted component each once"
         13 NotTrusted "only for components that are `trusted` in the system description"
     }
 }

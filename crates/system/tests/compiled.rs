@@ -43,14 +43,11 @@ restart = "always"
 portals = ["ramfs", "console/lines"]
 args = ["-i", "/etc/exec"]
 fpu = true
-owns = ["b"]
-taint = ["a"]
-clearance = ["c"]
+trusted = true
 
 [[component]]
 name = "ramfs"
 account = "4M"
-owns = ["a"]
 priority = 20
 max_priority = 30
 restart = "always"
@@ -68,7 +65,6 @@ archive = true
 name = "console"
 account = "256K"
 restart = "never"
-taint = ["a"]
 devices = { irq = 4, ports = [0x3f8, 8] }
 services = ["lines", "console"]
 private = ["lines"]
@@ -93,6 +89,9 @@ account = "128K"
 special = "scheduler"
 restart = "always"
 services = []
+owns = ["b"]
+taint = ["a"]
+clearance = ["c"]
 "#;
 
 fn compiled() -> Vec<u8> {
@@ -124,7 +123,7 @@ fn everything_written_is_read() {
     let bytes = compiled();
     let system = System::parse(&bytes).unwrap();
     let shell = system.shell().unwrap();
-    assert_eq!((shell.name, shell.account, shell.fpu, shell.trusted), ("shell", Account::Rest, true, false));
+    assert_eq!((shell.name, shell.account, shell.fpu, shell.trusted), ("shell", Account::Rest, true, true));
     let portals: Vec<_> = shell.portals().map(|portal| (portal.index, portal.component, portal.service)).collect();
     assert_eq!(portals, [(96, 4, "ramfs"), (97, 3, "lines")]);
     assert_eq!(shell.arguments().collect::<Vec<_>>(), ["-i", "/etc/exec"]);
@@ -152,7 +151,7 @@ fn everything_written_is_read() {
     assert_eq!(programs, [("ls", "ls", None, false), ("ps", "ps2", Some(16), true)]);
     assert_eq!(system.component("nobody"), None);
     assert_eq!(system.compartments().collect::<Vec<_>>(), ["a", "b", "c"]);
-    let levels: Vec<_> = shell.levels.collect();
+    let levels: Vec<_> = system.component("sched").unwrap().levels.collect();
     assert_eq!(levels, [(1, level::STAR), (2, level::ONE), (0, level::THREE)]);
     let [ls, ps] =
         system.programs().map(|program| program.levels.collect::<Vec<_>>()).collect::<Vec<_>>().try_into().unwrap();

@@ -320,16 +320,51 @@ impl<'a> Checker<'a> {
                 let remedy = format!("remove `{}`, or `trusted`", level.key);
                 self.problem(level.compartment.line, cause, remedy);
             }
+            self.placed(component);
         }
         for program in &self.description.programs {
             self.levels(&format!("program `{}`", program.name.value), &program.levels);
         }
-        if self.description.shell.is_none()
-            && let Some((program, level)) =
-                self.description.programs.iter().find_map(|program| Some((program, program.levels.first()?)))
+        let programs = &self.description.programs;
+        if let Some((program, level)) = programs.iter().find_map(|program| Some((program, program.levels.first()?))) {
+            let cause = format!("program `{}` has `{}`", program.name.value, level.key);
+            match self.description.shell.as_ref().map(|shell| self.find(&shell.value)) {
+                None => {
+                    let remedy = "add shell = \"…\", the name of a component, to [boot]";
+                    self.problem(level.compartment.line, format!("{cause}, but no shell starts it"), remedy);
+                }
+                Some(Some(shell)) if !shell.trusted => {
+                    let cause =
+                        format!("{cause}, but the shell `{}` owns nothing that it could give", shell.name.value);
+                    let remedy = format!("add trusted = true to `{}`", shell.name.value);
+                    self.problem(level.compartment.line, cause, remedy);
+                }
+                Some(_) => {}
+            }
+        }
+    }
+
+    /// Compartments that do not go together with what else a component has.
+    fn placed(&mut self, component: &ComponentText) {
+        let name = &component.name.value;
+        if let Some(level) = component.levels.first()
+            && matches!(name.as_str(), "sigma0" | "roottask")
         {
-            let cause = format!("program `{}` has `{}`, but no shell starts it", program.name.value, level.key);
-            self.problem(level.compartment.line, cause, "add shell = \"…\", the name of a component, to [boot]");
+            let cause = format!("`{name}` has `{}`, and is started before there are compartments", level.key);
+            self.problem(level.compartment.line, cause, format!("remove `{}`", level.key));
+        }
+        let is_bound = |level: &&Level| matches!(level.level, level::THREE | level::ZERO);
+        if let Some(level) = component.levels.iter().find(is_bound).filter(|_| component.vault.is_some()) {
+            let cause = format!("component `{name}` has `{}` and a vault, whose pages it must not write", level.key);
+            self.problem(level.compartment.line, cause, "remove `vault`, or give it `owns` instead");
+        }
+        let is_tainted = |level: &&Level| matches!(level.level, level::THREE | level::ONE);
+        if let Some(level) = component.levels.iter().find(is_tainted)
+            && let Some(service) = component.services.get(1)
+        {
+            let cause =
+                format!("component `{name}` has `{}` and several services: the order would tell a secret", level.key);
+            self.problem(service.line, cause, "leave one of its services");
         }
     }
 
@@ -355,7 +390,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Portals by which every call would be refused: data flows both ways in a call.
+    /// Portals by which calls are refused, or end a privilege: data flows both ways in a call.
     fn flows(&mut self) {
         for holder in &self.description.components {
             for portal in &holder.portals {
@@ -364,20 +399,26 @@ impl<'a> Checker<'a> {
                     let [from, to] = [holder, target].map(|component| component.level(&compartment.value));
                     // The callee would be tainted by the caller; the caller is raised if it may be.
                     let is_taint = |level| level == Some(level::THREE);
-                    let (who, other) = if is_taint(from) && !is_taint(to) && to != Some(level::STAR) {
-                        (holder, target)
+                    let is_privilege = |level| level == Some(level::ZERO);
+                    let keeps_it = |level| matches!(level, Some(level::ZERO | level::STAR));
+                    let (who, other, why) = if is_taint(from) && !is_taint(to) && to != Some(level::STAR) {
+                        (holder, target, "is tainted by")
                     } else if is_taint(to) && !matches!(from, Some(level::THREE | level::STAR | level::ONE)) {
-                        (target, holder)
+                        (target, holder, "is tainted by")
+                    } else if is_privilege(from) && !keeps_it(to) {
+                        (holder, target, "would lose its privilege for")
+                    } else if is_privilege(to) && !keeps_it(from) {
+                        (target, holder, "would lose its privilege for")
                     } else {
                         continue;
                     };
-                    let (name, other) = (&compartment.value, &other.name.value);
+                    let (name, who, other) = (&compartment.value, &who.name.value, &other.name.value);
                     let cause = format!(
-                        "component `{}`: all its calls to `{}` would be refused: `{}` is tainted by `{name}`, and `{other}` must not \
-                         learn that",
-                        holder.name.value, target.name.value, who.name.value
+                        "component `{}`: calls to `{}` do not work: `{who}` {why} `{name}`, which `{other}` does not have",
+                        holder.name.value, target.name.value
                     );
-                    let remedy = format!("give `{other}` the compartment (`owns` or `taint`), or remove the portal");
+                    let remedy =
+                        format!("give `{other}` the compartment in the same way, or `owns`; or remove the portal");
                     self.problem(portal.line, cause, remedy);
                     // One is enough to refuse them.
                     break;
