@@ -91,9 +91,9 @@ fn more_memory_or_less_changes_the_verdict() {
     // 1,024 reserved, 64 + 256 + 64 + 64 in accounts, and 32 for each of two schedulers.
     assert!(description.check(&Sized(1536, 1)).is_ok());
     assert!(description.check(&Sized(1535, 1)).is_err());
-    // A further CPU has a scheduler, and costs the nucleus 5.
-    assert!(description.check(&Sized(1536 + 63 * 37, 64)).is_ok());
-    let problems = description.check(&Sized(1535 + 63 * 37, 64)).unwrap_err();
-    assert!(problems[0].cause.contains("with 64 CPUs the accounts and the reserve sum up to 3867 frames"));
+    // A further CPU has a scheduler, and costs the nucleus 6.
+    assert!(description.check(&Sized(1536 + 63 * 38, 64)).is_ok());
+    let problems = description.check(&Sized(1535 + 63 * 38, 64)).unwrap_err();
+    assert!(problems[0].cause.contains("with 64 CPUs the accounts and the reserve sum up to 3930 frames"));
     assert!(problems[0].remedy.contains("the memory 16M or larger"));
 }

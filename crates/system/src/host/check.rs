@@ -40,7 +40,7 @@ const REQUIRED: [(&str, Special); 3] =
     [("sigma0", Special::Memory), ("roottask", Special::Standby), ("sched", Special::Scheduler)];
 /// Frames that each CPU after the first costs the nucleus, at most: its stack, its block, its tables, and what they are
 /// mapped with.
-const FRAMES_OF_A_CPU: u64 = 5;
+const FRAMES_OF_A_CPU: u64 = 6;
 /// The component that every later one can reach.
 const NAMES: &str = "names";
 
