@@ -38,7 +38,7 @@ pub enum Publisher {
     Program,
 }
 
-/// What callers may do.
+/// Answers whether a caller is tainted.
 static CALLERS: Compartments = Compartments::new();
 
 struct Service {

@@ -176,7 +176,7 @@ record! {
         /// In a nucleus built to measure it: the longest non-preemptible section, which is the longest it held the
         /// lock, in ticks; else 0.
         pub longest: u64,
-        /// What that section was; see [`Counters::longest_by`].
+        /// The cause of that section; see [`Counters::longest_by`].
         pub longest_by: u64,
     }
 }
@@ -322,7 +322,7 @@ record! {
         pub invalidations: u64,
         /// In a nucleus built to measure it: the longest non-preemptible section on any CPU, in ticks; else 0.
         pub longest: u64,
-        /// What that section was: index of the operation times 64 (odd: from a preemption point on), or the vector of a trap
+        /// The cause of that section: index of the operation times 64 (odd: from a preemption point on), or the vector of a trap
         /// below 32, or an interrupt's.
         pub longest_by: u64,
         /// Dispatches refused because the ring had something new, and because the thread could not run.

@@ -102,7 +102,7 @@ pub const SEVERAL_CPUS: u64 = 16;
 /// Bytes of a scheduler's stack, which lies at the begin of its writable memory: below is what it may not write.
 pub const STACK_BYTES: u64 = 1024;
 
-/// What an instance tells the others about its CPU, on the [`LoadTable`]. Only hints: the nucleus checks whatever is done
+/// An instance's notice about its CPU for the others, on the [`LoadTable`]. Only hints: the nucleus checks whatever is done
 /// because of them. A *rank* is 1 + the place that a priority has in the order of choice; 0 = none.
 #[repr(C, align(16))]
 pub struct Notice {

@@ -34,7 +34,7 @@ impl Quiescent {
 
     /// This CPU waited or slept, and has the lock again. Next it looks for what was left to it.
     pub fn end(&self) {
-        // Whoever asks next has the lock after us: the lock tells it.
+        // The next to ask takes the lock after us, and its release publishes this.
         self.0.store(false, Ordering::Relaxed);
     }
 

@@ -7,7 +7,7 @@ use core::cell::{Cell, RefCell};
 use flow::rules::Unfinished;
 use parallel::quiescent::Quiescent;
 
-/// What runs on a CPU, and where its stack is. The fields up to `unsettled` are used by `entry.s`.
+/// State of a CPU: the thread that it runs, its stack. The fields up to `unsettled` are used by `entry.s`.
 #[repr(C)]
 pub struct Cpu {
     /// The running domain. It is written before the root of its space is loaded: who weakens a space can rely on it. It comes first

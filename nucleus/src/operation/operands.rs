@@ -97,7 +97,7 @@ impl Operands {
         }
         Ok(())
     }
-    /// What was judged took its step: the operation has one of its own, if the entry knows now.
+    /// The verdict took a step: the operation gets one of its own, if the entry knows now.
     fn begin_anew(entry: Ref<Entry>, own: Ref<Domain>, other: Ref<Domain>) -> Result<(), Stop> {
         if entry.allows(own, other) { Err(Stop::Repeat) } else { Ok(()) }
     }

@@ -185,8 +185,7 @@ fn boot_of(reader: &mut Reader<'_>, value: &Value<'_>) -> Boot {
 fn component(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<ComponentText> {
     let mut keys = Keys::of(reader, value, "[[component]]")?;
     let line = keys.line;
-    let name = keys.require(reader, "name", "write name = \"…\", 1 to 16 bytes");
-    let name = name.and_then(|value| reader.text(value, "name", "a text of 1 to 16 bytes"));
+    let name = name(reader, &mut keys);
     let binary = keys.take("binary");
     let binary = binary.map(|value| reader.text(value, "binary", "the name of a crate in components/"));
     let account = keys.require(reader, "account", "write account = \"512K\"");
@@ -341,8 +340,7 @@ fn portal(text: At<String>) -> At<(String, String)> {
 
 fn program(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<ProgramText> {
     let mut keys = Keys::of(reader, value, "[[program]]")?;
-    let name = keys.require(reader, "name", "write name = \"…\", 1 to 16 bytes");
-    let name = name.and_then(|value| reader.text(value, "name", "a text of 1 to 16 bytes"));
+    let name = name(reader, &mut keys);
     let binary = keys.take("binary").map(|value| reader.text(value, "binary", "the name of a crate in apps/"));
     let account = keys.take("account").map(|value| reader.frames(value, "account", ""));
     let inspect = keys.take("inspect").map_or(Some(false), |value| reader.boolean(value, "inspect"));
@@ -352,6 +350,12 @@ fn program(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<ProgramText> {
     let account = account.flatten().map_or(0, |frames| frames.value as u32);
     let binary = binary.flatten().unwrap_or_else(|| name.clone());
     Some(ProgramText { binary, name, account, inspect: inspect.unwrap_or(false), levels })
+}
+
+/// The `name` of a component, a program or a compartment.
+fn name(reader: &mut Reader<'_>, keys: &mut Keys<'_, '_>) -> Option<At<String>> {
+    let value = keys.require(reader, "name", "write name = \"…\", 1 to 16 bytes")?;
+    reader.text(value, "name", "a text of 1 to 16 bytes")
 }
 
 /// The keys that give a compartment, each with the level in the send label.
@@ -369,8 +373,7 @@ fn levels(reader: &mut Reader<'_>, keys: &mut Keys<'_, '_>) -> Vec<Level> {
 
 fn compartment(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<At<String>> {
     let mut keys = Keys::of(reader, value, "[[compartment]]")?;
-    let name = keys.require(reader, "name", "write name = \"…\", 1 to 16 bytes");
-    let name = name.and_then(|value| reader.text(value, "name", "a text of 1 to 16 bytes"));
+    let name = name(reader, &mut keys);
     keys.finish(reader);
     name
 }
