@@ -78,8 +78,8 @@ fn boot(held: Held, start_info: u64) -> Result<Ref<Thread>, &'static str> {
     trace::begin(held);
     others::start_others(held, &info)?;
     frames::give_image_part(held, kept[1]);
+    numbers::init(held)?;
     account::init(held);
-    numbers::init(held);
     let (total, free, boot) = frames::numbers(held);
     if info.labels_off {
         flows::switch_off(held);

@@ -568,6 +568,12 @@ pub fn machine_handles(machine: Entry, key: [u64; 2]) -> Result {
     area::transfer(&[&one, &other], set, |(), _| ())
 }
 
+/// Makes room for more threads; gives for how many there is room now. For `roottask`, before a scheduler sits.
+pub fn machine_threads(machine: Entry) -> Result<u64> {
+    // SAFETY: threads are no memory.
+    unsafe { raw::machine_threads(machine) }
+}
+
 /// A handle that nobody had before; our domain owns it.
 pub fn label_handle() -> Result<u64> {
     // SAFETY: labels are no memory.

@@ -12,8 +12,8 @@ use cpio::Writer;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
-use system::Account;
 use system::host::{At, ComponentText, Description, Plan, Problem, ProgramText, Surroundings};
+use system::{Account, Special};
 
 /// The commands that the shell runs at the start of the system.
 const RUN_PATH: &str = "etc/run";
@@ -314,19 +314,27 @@ pub fn pack(
 /// and tables, its first thread, a message area, the startup page, a page of stack.
 const FEWEST_FRAMES: u64 = 10;
 
+/// Pages of a scheduler for which not the description pays, at most.
+const MOST_NOTES: u64 =
+    ((abi::sched::NOTES - abi::THREADS_OF_A_PAGE) * abi::sched::NOTE_BYTES).div_ceil(abi::PAGE_BYTES) as u64;
+
 /// Accounts in which not even the program has room, whose writable pages `pages` tells. What it takes when it runs, nobody knows.
 fn too_small(description: &Description, pages: impl Fn(&Program) -> Result<u64>) -> Result<Vec<Problem>> {
     let components = description.components.iter().filter_map(|component| match component.account.value {
-        Account::Frames(frames) => Some((&component.name.value, component.account.line, frames, program_of(component))),
+        Account::Frames(frames) => {
+            // `roottask` pays for what notes on more threads take than on the fewest.
+            let notes = if component.special.value == Special::Scheduler { MOST_NOTES } else { 0 };
+            Some((&component.name.value, component.account.line, frames, program_of(component), notes))
+        }
         Account::Rest => None,
     });
     let own = description.programs.iter().filter(|program| program.account > 0);
     let own = own.map(|program| {
-        (&program.name.value, program.name.line, program.account, (program.binary.value.clone(), Vec::new()))
+        (&program.name.value, program.name.line, program.account, (program.binary.value.clone(), Vec::new()), 0)
     });
     let mut problems = Vec::new();
-    for (name, line, frames, program) in components.chain(own) {
-        let fewest = pages(&program)? + FEWEST_FRAMES;
+    for (name, line, frames, program, notes) in components.chain(own) {
+        let fewest = pages(&program)?.saturating_sub(notes) + FEWEST_FRAMES;
         if u64::from(frames) < fewest {
             let [has, takes] = [frames.into(), fewest].map(|frames: u64| frames * 4);
             let cause = format!("the account of `{name}` has {has}K, but its program alone takes {takes}K");
@@ -412,8 +420,9 @@ mod tests {
         let mut system = System::read(&project, Path::new("systems/minimal.toml"))?;
         let sched = system.description.components.iter_mut().find(|component| component.name.value == "sched");
         sched.context("has no scheduler")?.account = At { value: Account::Frames(12), line: 7 };
-        let problems =
-            |pages: u64| too_small(&system.description, |program| Ok(if program.0 == "sched" { pages } else { 0 }));
+        let problems = |pages: u64| {
+            too_small(&system.description, |program| Ok(if program.0 == "sched" { pages + MOST_NOTES } else { 0 }))
+        };
         assert_eq!(problems(2)?, []);
         let cause = "the account of `sched` has 48K, but its program alone takes 52K".to_string();
         let remedy = "give it 52K and what it allocates: 256K is usual for a small one, 512K for a server".to_string();

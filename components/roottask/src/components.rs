@@ -243,7 +243,7 @@ fn start(component: &Component<'static>, life: Life) -> Result<(), String> {
     let outcome = equip(component, &running).and_then(|()| {
         let schedule = Schedule { priority: component.priority, slice: 0 };
         load::startup(component, running.ticket, running.domain, schedule.word())?;
-        let program = load::segments(component, running.ticket, running.domain)?;
+        let program = load::segments(component, running.ticket, running.domain, u64::MAX)?;
         memory::manage_domain(running.ticket, program.end(), running.domain)?;
         // The main stack's first page is touched at once.
         load::stack(running.ticket, running.domain)?;

@@ -2,18 +2,21 @@
 
 use crate::plan::plan;
 use crate::running::{Life, Running};
-use crate::{compartments, cpus, memory, records, services};
+use crate::{compartments, cpus, memory, records, services, threads};
 use abi::layout;
 use abi::rights::ALL;
 use alloc::string::{String, ToString};
 use runtime::{Entry, op};
-use system::{Account, Component};
+use system::{Account, Component, Special};
 
 /// Frames kept back for `roottask` itself when a component gets the rest.
 const RESERVE: u64 = 512;
 
 fn frames_of(component: &Component) -> Result<u64, String> {
     match component.account {
+        Account::Frames(frames) if component.special == Special::Scheduler => {
+            Ok(u64::from(frames) + threads::frames_of_more())
+        }
         Account::Frames(frames) => Ok(frames.into()),
         Account::Rest => {
             let left = records::frames_left().ok_or("the nucleus tells nothing of our account")?;

@@ -13,12 +13,13 @@ use system::Component;
 
 const PAGE: u64 = PAGE_BYTES as u64;
 
-/// Loads a component's executable into its domain; gives what its file says.
-pub fn segments(component: &Component, ticket: u64, domain: Entry) -> Result<Program, String> {
+/// Loads a component's executable into its domain, of what it writes at most so many pages; gives what its file says.
+pub fn segments(component: &Component, ticket: u64, domain: Entry, most: u64) -> Result<Program, String> {
     let file = memory::file(&alloc::format!("boot/{}", component.binary))?;
     let program = Program::parse(file, file.len() as u64, MACHINE).map_err(|error| error.to_string())?;
     for segment in program.segments() {
-        for page in 0..segment.pages {
+        let pages = if segment.rights & MAP_WRITE != 0 { segment.pages.min(most) } else { segment.pages };
+        for page in 0..pages {
             let shared = segment.shared(page).and_then(|start| file.get(start as usize));
             if let Some(byte) = shared.filter(|byte| (*byte as *const u8 as u64).is_multiple_of(PAGE)) {
                 memory::give_archive_page(domain, byte, segment.address + page * PAGE, segment.rights)?;

@@ -37,6 +37,7 @@ mod records;
 mod running;
 mod schedulers;
 mod services;
+mod threads;
 mod vault;
 
 use abi::Error;

@@ -6,7 +6,7 @@
 use crate::cpus::{CPUS, cpus, is_alone, numbers};
 use crate::domains::{finish, make_domain};
 use crate::running::Running;
-use crate::{load, memory, records};
+use crate::{load, memory, records, threads};
 use abi::rights::MAP_WRITE;
 use abi::sched::{SEVERAL_CPUS, STACK_BYTES};
 use alloc::string::{String, ToString};
@@ -17,6 +17,7 @@ use system::Component;
 /// Starts all schedulers, before which nothing else can run.
 pub fn start(component: &Component, standby: u16, begin: impl Fn(Running)) -> Result<(), String> {
     CPUS.store(records::cpus().0, Ordering::Relaxed);
+    threads::make_room()?;
     if !is_alone() {
         memory::make_load_table(cpus())?;
     }
@@ -36,18 +37,19 @@ pub fn vacancy() -> Seat {
 /// Loads the scheduler's executable and gives it a seat, or lets it stand by.
 pub fn seat(component: &Component, number: u16, seat: Seat) -> Result<Running, String> {
     let mut running = make_domain(component, number)?;
-    let outcome = load::segments(component, running.ticket, running.domain).and_then(|program| {
-        let writable = program.segments().iter().find(|segment| segment.rights & MAP_WRITE != 0);
-        let stack = writable.ok_or("the scheduler has nothing that it may write")?.address;
-        let mut entry = program.entry;
-        if !is_alone() {
-            memory::give_load_table(running.domain)?;
-            entry += SEVERAL_CPUS;
-        }
-        // SAFETY: entry and stack were just made for this.
-        unsafe { op::domain_set_scheduler(running.domain, seat, entry, stack + STACK_BYTES) }
-            .map_err(|error| error.to_string())
-    });
+    let outcome =
+        load::segments(component, running.ticket, running.domain, threads::notes_pages()).and_then(|program| {
+            let writable = program.segments().iter().find(|segment| segment.rights & MAP_WRITE != 0);
+            let stack = writable.ok_or("the scheduler has nothing that it may write")?.address;
+            let mut entry = program.entry;
+            if !is_alone() {
+                memory::give_load_table(running.domain)?;
+                entry += SEVERAL_CPUS;
+            }
+            // SAFETY: entry and stack were just made for this.
+            unsafe { op::domain_set_scheduler(running.domain, seat, entry, stack + STACK_BYTES) }
+                .map_err(|error| error.to_string())
+        });
     finish(&mut running, outcome)?;
     // It has no heap and no stack to be paged.
     memory::forget(running.ticket);

@@ -19,15 +19,17 @@ extern crate std;
 
 mod arch;
 
-use abi::sched::{Event, IDLE, LoadTable, PERIOD, RING_SLOTS, RUN, Ring, STACK_BYTES, ThreadWord, hand_to};
+use abi::sched::{Event, IDLE, LoadTable, NOTES_AT, PERIOD, RING_SLOTS, RUN, Ring, STACK_BYTES, ThreadWord, hand_to};
 use abi::{Error, layout};
 use arch::{call, go_on_slowly, in_register, run};
 use core::cell::UnsafeCell;
+use core::mem::offset_of;
 use core::sync::atomic::AtomicU32;
 use scheduling::policy::{Instance, World};
 use scheduling::queues::Queues;
 
-/// All of the memory that this domain writes, for the only flow of control that it has.
+/// All of the memory that this domain writes, for the only flow of control that it has. Of the notes on threads, which come last,
+/// only those are mapped that this machine has numbers for.
 #[repr(C, align(4096))]
 struct Own {
     /// Below is the program: who needs more dies.
@@ -35,7 +37,7 @@ struct Own {
     instance: UnsafeCell<Instance>,
 }
 
-const _: () = assert!(size_of::<Own>() <= abi::PAGE_BYTES);
+const _: () = assert!(offset_of!(Own, instance) + offset_of!(Instance, queues) + Queues::NOTES_AT <= NOTES_AT);
 
 // SAFETY: the scheduler is never entered while it runs.
 unsafe impl Sync for Own {}

@@ -86,6 +86,7 @@ fn refused() -> Result<(), &'static str> {
         hold(map(registers, address) == Err(Error::Occupied), "registers over something else")?;
     }
     hold(op::machine_handles(Entry::SPECIAL, [1, 2]) == Err(Error::Taken), "another key of handles")?;
+    hold(op::machine_threads(Entry::SPECIAL) == Err(Error::Taken), "more threads while schedulers run")?;
     hold(frames()? == before, "frames were lost")?;
     take_back(PLACE)
 }

@@ -189,7 +189,7 @@ fn numbers() -> Result<(), &'static str> {
         RAN.fetch_add(1, Ordering::SeqCst);
     };
     let waits = Thread::start_with(counts, 0, below).map_err(|error| error.text())?;
-    for _ in 0..runtime::abi::MAX_THREADS + 8 {
+    for _ in 0..runtime::abi::sched::RING_SLOTS + 8 {
         let start = || raw::start_nowhere(Entry::OWN, below).map(Owned::new).map_err(|error| error.text());
         let _both = [start()?, start()?];
     }

@@ -60,7 +60,9 @@ pub const MAX_LOG_BYTES: usize = 256;
 /// CPUs that the nucleus can use; their numbers are below this.
 pub const MAX_CPUS: usize = 64;
 /// Threads of all CPUs together; their numbers are below this.
-pub const MAX_THREADS: usize = 512;
+pub const MAX_THREADS: usize = 8192;
+/// Threads for which [`op::MACHINE_THREADS`] makes room: so many more than before. The nucleus begins with that many.
+pub const THREADS_OF_A_PAGE: usize = 512;
 /// Priorities are 0 (lowest) to this minus one.
 pub const PRIORITIES: usize = 64;
 /// The highest priority.

@@ -392,6 +392,13 @@ macro_rules! ways {
         MACHINE_HANDLES machine_handles(machine: Machine WRITE CONTROL;) -> Nothing {
             Taken: "there is one";
         }
+        /// Makes room for [`crate::THREADS_OF_A_PAGE`] more threads, for good. The caller's account pays a frame.
+        MACHINE_THREADS machine_threads(machine: Machine WRITE CONTROL;) -> Number "threads for which there is room now, that of number 0, which nobody has, included" {
+            Taken: "a scheduler has its seat, or stands by";
+            LimitReached: "there is room for all numbers of threads";
+            AccountExhausted: "no frame left for it";
+            NoFrames: "no free frame for it";
+        }
     }
     ACTIVATION_SET {
         /// Where entries delegated to this activation go.

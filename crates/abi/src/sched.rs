@@ -67,8 +67,8 @@ pub const fn hand_to(cpu: usize) -> u64 {
     1 + cpu as u64
 }
 
-/// Slots of the ring: one for every thread, so that it cannot overflow.
-pub const RING_SLOTS: usize = crate::MAX_THREADS;
+/// Slots of the ring. The nucleus remembers the threads that find it full, and posts them when `sched` has read it.
+pub const RING_SLOTS: usize = 512;
 
 /// The page shared by the nucleus (writes `written` and `slots`) and `sched` (writes `read`).
 /// Both counters run freely; slot = counter modulo [`RING_SLOTS`]. `sched` takes a slot by exchanging it with 0 and then
@@ -101,6 +101,16 @@ pub const SEVERAL_CPUS: u64 = 16;
 
 /// Bytes of a scheduler's stack, which lies at the begin of its writable memory: below is what it may not write.
 pub const STACK_BYTES: u64 = 1024;
+
+/// Bytes that a scheduler's writable memory has before its notes on threads, at most; [`NOTE_BYTES`] follow for each number.
+/// Numbers that no thread can have need no memory.
+pub const NOTES_AT: usize = 2048;
+
+/// See [`NOTES_AT`].
+pub const NOTE_BYTES: usize = 4;
+
+/// Notes: as many as a thread word could name, so that none lies outside.
+pub const NOTES: usize = 1 << 16;
 
 /// An instance's notice about its CPU for the others, on the [`LoadTable`]. Only hints: the nucleus checks whatever is done
 /// because of them. A *rank* is 1 + the place that a priority has in the order of choice; 0 = none.

@@ -2,8 +2,8 @@
 //! scheduler, which may run at the same time.
 //!
 //! A word stays in its slot until the reader exchanges it with 0. So the writer can replace a word that was not taken yet,
-//! and knows when it came too late. Words are not 0; the same one is in the ring at most once, so that with a
-//! slot for each nothing is overwritten. Who takes a word sees what its writer did before.
+//! knows when it came too late, and never overwrites a word: words are not 0, and the ring is full while the next slot
+//! holds one. The reader of a word sees what its writer did before.
 
 use crate::atomic::{AtomicU32, Ordering};
 
@@ -31,23 +31,27 @@ impl Ring<'_> {
     }
 
     /// Puts `word` in, or replaces the word that was put in at `posted` and is `same` as this one, which 0 never is, if it
-    /// was not taken yet. Gives where it stands now.
-    pub fn post(&self, word: u32, posted: u32, same: impl Fn(u32) -> bool) -> u32 {
+    /// was not taken yet. Gives where it stands now; `None` if the ring is full.
+    #[inline(always)]
+    pub fn post(&self, word: u32, posted: u32, same: impl Fn(u32) -> bool) -> Option<u32> {
         let slot = self.slot(posted);
-        // Acquire, twice: who sees that a word was taken sees that all before it were, and writes to their slots later.
-        let old = slot.load(Ordering::Acquire);
+        let old = slot.load(Ordering::Relaxed);
         if same(old) {
             // Release: pairs with `take`.
-            let replaced = slot.compare_exchange(old, word, Ordering::Release, Ordering::Acquire);
+            let replaced = slot.compare_exchange(old, word, Ordering::Release, Ordering::Relaxed);
             if replaced.is_ok() {
-                return posted;
+                return Some(posted);
             }
         }
         let written = self.written.load(Ordering::Relaxed);
-        self.slot(written).store(word, Ordering::Relaxed);
+        let next = self.slot(written);
+        if next.load(Ordering::Relaxed) != 0 {
+            return None;
+        }
+        next.store(word, Ordering::Relaxed);
         // Release: who sees the counter sees the slot.
         self.written.store(written.wrapping_add(1), Ordering::Release);
-        written
+        Some(written)
     }
 
     /// Whether the word that was put in at `posted` was not taken yet, if it is the `same` still.
@@ -69,8 +73,8 @@ impl Ring<'_> {
         if self.written.load(Ordering::Acquire) == read {
             return None;
         }
-        // Both: see `post`.
-        let word = self.slot(read).swap(0, Ordering::AcqRel);
+        // Acquire: as before, if it was replaced.
+        let word = self.slot(read).swap(0, Ordering::Acquire);
         // Nobody else counts on it: that a slot is free says the slot.
         self.read.store(read.wrapping_add(1), Ordering::Relaxed);
         Some(word)

@@ -28,9 +28,9 @@ mod sharing;
 use crate::level::level_of;
 use crate::queues::Queues;
 use abi::sched::{Event, IDLE, LoadTable, SPARES, ThreadWord};
-use abi::{Error, MAX_CPUS, MAX_THREADS, PRIORITIES};
+use abi::{Error, MAX_CPUS, PRIORITIES};
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
-use notes::{Companion, Threads};
+use notes::Companion;
 
 /// Times that a thread wakes its CPU alone, in step with another CPU, before it moves there.
 pub const ALONE: u32 = 64;
@@ -56,18 +56,14 @@ pub trait World {
 }
 
 /// What one CPU's scheduler knows. The queues alone are enough where there is one CPU.
+#[repr(C)]
 pub struct Instance {
-    /// Threads that could run here.
-    pub queues: Queues,
     /// Threads queued, by level and in all.
     count: [u16; PRIORITIES],
     queued: u32,
     /// Turns left in this round, by level, that of the running one included: whose are first in the queue.
     left: [u16; PRIORITIES],
     round: [u32; PRIORITIES],
-    /// A bit for each thread that may not leave, and for each that others refused or took since a slice ended.
-    pinned: Threads,
-    refused: Threads,
     /// Rank of what was dispatched last: its level plus 1.
     rank: u32,
     rests: bool,
@@ -78,6 +74,8 @@ pub struct Instance {
     /// The spare threads that we published, as the load table should have them.
     offered: [u32; SPARES],
     companion: Companion,
+    /// Threads that could run here. They come last: see there.
+    pub queues: Queues,
 }
 
 impl Default for Instance {
@@ -90,19 +88,17 @@ impl Instance {
     /// Knows of nothing.
     pub const fn new() -> Self {
         Self {
-            queues: Queues::new(),
             count: [0; PRIORITIES],
             queued: 0,
             left: [0; PRIORITIES],
             round: [0; PRIORITIES],
-            pinned: Threads::NONE,
-            refused: Threads::NONE,
             rank: 0,
             rests: false,
             kept: 0,
             ended: None,
             offered: [0; SPARES],
             companion: Companion { number: 0, cpu: 0, rests: 0, times: 0 },
+            queues: Queues::new(),
         }
     }
 
@@ -127,7 +123,8 @@ impl Instance {
         let mut held = 0;
         self.ended = None;
         if event == Event::SliceEnded as u64 {
-            (self.refused, self.kept) = (Threads::NONE, 0);
+            self.queues.forget_refusals();
+            self.kept = 0;
         }
         self.looks_after_offer(world);
         if event == Event::Preempted as u64 {
@@ -182,8 +179,7 @@ impl Instance {
     #[inline(always)]
     fn add(&mut self, word: ThreadWord, put: impl FnOnce(&mut Queues, ThreadWord)) {
         let number = word.number();
-        self.pinned.set(number, word.is_pinned());
-        self.refused.set(number, false);
+        self.queues.note(number, word.is_pinned());
         if let Some(level) = self.queues.level(number) {
             self.count[level] -= 1;
             self.queued -= 1;
@@ -238,9 +234,10 @@ impl Instance {
         let [now, period] = world.time();
         if self.queues.look(now, period) {
             self.count = [0; PRIORITIES];
-            for level in (1..MAX_THREADS).filter_map(|number| self.queues.level(number)) {
+            self.queues.visit(usize::MAX, |_, level| {
                 self.count[level] += 1;
-            }
+                true
+            });
         }
     }
 

@@ -1,21 +1,39 @@
-//! One queue per priority, linked through arrays; a bit says which are not empty.
+//! One queue per priority, linked through notes on threads; a bit says which are not empty.
 
 use crate::level::level_of;
 use crate::shares::Shares;
-use abi::sched::ThreadWord;
-use abi::{MAX_THREADS, PRIORITIES};
+use abi::PRIORITIES;
+use abi::sched::{NOTES, ThreadWord};
 
 /// All queues. Thread 0 is none: links of 0 end a queue.
+///
+/// The notes come last. Those of numbers that no thread has had are not touched, and need not be mapped.
+#[repr(C)]
 pub struct Queues {
     filled: u64,
     head: [u16; PRIORITIES],
     tail: [u16; PRIORITIES],
-    next: [u16; MAX_THREADS],
-    /// Level of a queued thread plus one, and [`SHARE`] if it has a share of time; 0 = not queued.
-    level: [u8; MAX_THREADS],
     /// What threads with a share of time use.
     shares: Shares,
+    /// How often refusals were forgotten, modulo 127. Zero at first, as all is: then none of it stands in the executable.
+    refusals: u8,
+    /// By number of a thread.
+    notes: [Note; NOTES],
 }
+
+/// What is noted of a thread.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Note {
+    /// The one behind it in its queue; 0 = none.
+    next: u16,
+    /// Level of a queued thread plus one, and [`SHARE`] if it has a share of time; 0 = not queued.
+    level: u8,
+    /// Bit 0: it may not leave. Above: 1 + how often refusals had been forgotten when it was refused; 0 = it was not.
+    stays: u8,
+}
+
+const _: () = assert!(size_of::<Note>() == abi::sched::NOTE_BYTES);
 
 /// A queued thread has a share of time: its level is the one noted until that is used up.
 const SHARE: u8 = 0x80;
@@ -27,22 +45,25 @@ impl Default for Queues {
 }
 
 impl Queues {
+    /// Bytes before the notes.
+    pub const NOTES_AT: usize = core::mem::offset_of!(Self, notes);
+
     /// Nothing is queued.
     pub const fn new() -> Self {
         Self {
             filled: 0,
             head: [0; PRIORITIES],
             tail: [0; PRIORITIES],
-            next: [0; MAX_THREADS],
-            level: [0; MAX_THREADS],
             shares: Shares::new(),
+            refusals: 0,
+            notes: [Note { next: 0, level: 0, stays: 0 }; NOTES],
         }
     }
 
     /// Puts a thread at the end of its queue, or, if it is in one, into that of the priority that it has now.
     pub fn append(&mut self, word: ThreadWord) {
-        let number = word.number() % MAX_THREADS;
-        if self.level[number] == 0 || self.leaves(number, word) {
+        let number = word.number() % NOTES;
+        if self.notes[number].level == 0 || self.leaves(number, word) {
             self.append_new(word);
         }
     }
@@ -50,7 +71,7 @@ impl Queues {
     /// Puts a thread that is in no queue at the end of its queue.
     #[inline(always)]
     pub fn append_new(&mut self, word: ThreadWord) {
-        let number = word.number() % MAX_THREADS;
+        let number = word.number() % NOTES;
         if number == 0 {
             return;
         }
@@ -61,15 +82,15 @@ impl Queues {
     #[inline(always)]
     fn append_marked(&mut self, number: usize, mark: u8) {
         let level = self.place(mark);
-        self.next[number] = 0;
+        self.notes[number].next = 0;
         if self.filled >> level & 1 == 0 {
             self.filled |= 1 << level;
             self.head[level] = number as u16;
         } else {
-            self.next[self.tail[level] as usize % MAX_THREADS] = number as u16;
+            self.notes[self.tail[level] as usize].next = number as u16;
         }
         self.tail[level] = number as u16;
-        self.level[number] = mark;
+        self.notes[number].level = mark;
     }
 
     /// What is noted of a thread when it is queued.
@@ -103,7 +124,7 @@ impl Queues {
     /// Takes a queued thread out if it belongs elsewhere now.
     #[cold]
     fn leaves(&mut self, number: usize, word: ThreadWord) -> bool {
-        self.level[number] != self.mark(word) && self.remove(number)
+        self.notes[number].level != self.mark(word) && self.remove(number)
     }
 
     /// Whether a thread with a share of time is queued or runs: then [`Self::look`] is to come before [`Self::take`], and neither
@@ -118,31 +139,87 @@ impl Queues {
     pub fn look(&mut self, now: u64, period: u64) -> bool {
         let turns = self.shares.look(self.filled, now, period);
         if turns {
-            for number in 1..MAX_THREADS {
-                let mark = self.level[number];
-                // From where it was to where it belongs now; for those that come after it the change is still to be made.
-                if mark & SHARE != 0 && self.remove(number) {
-                    self.shares.over ^= true;
-                    self.append_marked(number, mark);
-                    self.shares.over ^= true;
-                }
-            }
+            let mut at = self.take_shares();
             self.shares.over ^= true;
+            while at != 0 {
+                let Note { next, level, .. } = self.notes[at];
+                self.append_marked(at, level);
+                at = next as usize;
+            }
         }
         turns
     }
 
+    /// Takes all threads with a share of time out of their queues; gives the first, which the others follow.
+    #[cold]
+    fn take_shares(&mut self) -> usize {
+        let (mut first, mut last) = (0, 0);
+        let mut filled = self.filled;
+        while filled != 0 {
+            let level = 63 - filled.leading_zeros() as usize;
+            filled &= !(1 << level);
+            let (mut previous, mut at) = (0, self.head[level] as usize);
+            while at != 0 {
+                let next = self.notes[at].next;
+                if self.notes[at].level & SHARE == 0 {
+                    previous = at;
+                } else {
+                    match previous {
+                        0 => self.head[level] = next,
+                        _ => self.notes[previous].next = next,
+                    }
+                    self.notes[at].next = 0;
+                    match last {
+                        0 => first = at,
+                        _ => self.notes[last].next = at as u16,
+                    }
+                    last = at;
+                }
+                at = next as usize;
+            }
+            self.tail[level] = previous as u16;
+            if previous == 0 {
+                self.filled &= !(1 << level);
+            }
+        }
+        first
+    }
+
+    /// Notes whether a thread may not leave for another CPU. Nobody has refused it since.
+    #[inline(always)]
+    pub fn note(&mut self, number: usize, is_pinned: bool) {
+        self.notes[number % NOTES].stays = is_pinned.into();
+    }
+
+    /// Notes that others refused the thread, or took it.
+    pub fn refuse(&mut self, number: usize) {
+        let stays = &mut self.notes[number % NOTES].stays;
+        *stays = *stays & 1 | (self.refusals + 1) << 1;
+    }
+
+    /// Refusals so far count no more. After 127 times those of the first time do again, until the next: they are advice.
+    pub fn forget_refusals(&mut self) {
+        self.refusals = (self.refusals + 1) % 127;
+    }
+
+    /// Whether a thread may leave, as far as is known.
+    #[inline(always)]
+    pub fn may_leave(&self, number: usize) -> bool {
+        let stays = self.notes[number % NOTES].stays;
+        stays & 1 == 0 && stays >> 1 != self.refusals + 1
+    }
+
     /// Takes a thread out of its queue. False if it is in none.
     pub fn remove(&mut self, number: usize) -> bool {
-        let number = number % MAX_THREADS;
+        let number = number % NOTES;
         let Some(level) = self.level(number) else { return false };
-        let (mut previous, mut at) = (0, self.head[level] as usize % MAX_THREADS);
+        let (mut previous, mut at) = (0, self.head[level] as usize);
         while at != number && at != 0 {
-            (previous, at) = (at, self.next[at] as usize % MAX_THREADS);
+            (previous, at) = (at, self.notes[at].next as usize);
         }
         match previous {
-            0 => self.head[level] = self.next[number],
-            _ => self.next[previous] = self.next[number],
+            0 => self.head[level] = self.notes[number].next,
+            _ => self.notes[previous].next = self.notes[number].next,
         }
         if self.tail[level] as usize == number {
             self.tail[level] = previous as u16;
@@ -150,14 +227,14 @@ impl Queues {
         if self.head[level] == 0 {
             self.filled &= !(1 << level);
         }
-        self.level[number] = 0;
+        self.notes[number].level = 0;
         true
     }
 
     /// The level at which a thread is queued, if it is.
     #[inline(always)]
     pub fn level(&self, number: usize) -> Option<usize> {
-        let mark = self.level[number % MAX_THREADS];
+        let mark = self.notes[number % NOTES].level;
         if mark & SHARE != 0 { Some(self.marked(mark)) } else { usize::from(mark).checked_sub(1) }
     }
 
@@ -171,12 +248,12 @@ impl Queues {
         let (mut filled, mut looked) = (self.filled, 0);
         while filled != 0 {
             let level = 63 - filled.leading_zeros() as usize;
-            let mut at = self.head[level] as usize % MAX_THREADS;
+            let mut at = self.head[level] as usize;
             while at != 0 {
                 if looked == limit || !look(at, level) {
                     return;
                 }
-                (looked, at) = (looked + 1, self.next[at] as usize % MAX_THREADS);
+                (looked, at) = (looked + 1, self.notes[at].next as usize);
             }
             filled &= !(1 << level);
         }
@@ -195,8 +272,8 @@ impl Queues {
     /// Puts a thread at the head of its queue, unless it is in it. It is in that of another priority if it ended or had
     /// nothing to do when its turn should have come, and runs now though it was never taken: an orphan's thread.
     pub fn prepend(&mut self, word: ThreadWord) {
-        let number = word.number() % MAX_THREADS;
-        if number == 0 || self.level[number] != 0 && !self.leaves(number, word) {
+        let number = word.number() % NOTES;
+        if number == 0 || self.notes[number].level != 0 && !self.leaves(number, word) {
             return;
         }
         let mark = self.mark(word);
@@ -207,13 +284,13 @@ impl Queues {
         let level = self.place(mark);
         if self.filled >> level & 1 == 0 {
             self.filled |= 1 << level;
-            self.next[number] = 0;
+            self.notes[number].next = 0;
             self.tail[level] = number as u16;
         } else {
-            self.next[number] = self.head[level];
+            self.notes[number].next = self.head[level];
         }
         self.head[level] = number as u16;
-        self.level[number] = mark;
+        self.notes[number].level = mark;
     }
 
     /// Takes the first thread of the highest queue; 0 if there is none.
@@ -223,14 +300,14 @@ impl Queues {
             return 0;
         }
         let level = 63 - self.filled.leading_zeros() as usize;
-        let number = self.head[level] as usize % MAX_THREADS;
-        self.head[level] = self.next[number];
+        let number = self.head[level] as usize;
+        self.head[level] = self.notes[number].next;
         if self.head[level] == 0 {
             self.filled &= !(1 << level);
         }
         // That stays in `next`, so that the thread can be put back.
-        let mark = core::mem::take(&mut self.level[number]);
-        self.next[number] = mark.into();
+        let mark = core::mem::take(&mut self.notes[number].level);
+        self.notes[number].next = mark.into();
         if mark & SHARE != 0 {
             self.shares.run();
         }
@@ -241,37 +318,37 @@ impl Queues {
     /// one: see [`Self::prepend`]. `word` is that of a thread.
     #[inline(always)]
     pub fn rotate(&mut self, word: ThreadWord) -> Option<usize> {
-        let (last, level) = (word.number() % MAX_THREADS, level_of(word.priority()));
+        let (last, level) = (word.number() % NOTES, level_of(word.priority()));
         // Its level is not empty, and the highest that is not.
-        if self.level[last] != 0 || self.filled >> level != 1 {
+        if self.notes[last].level != 0 || self.filled >> level != 1 {
             return None;
         }
-        let number = self.head[level] as usize % MAX_THREADS;
-        self.next[last] = 0;
-        self.next[self.tail[level] as usize % MAX_THREADS] = last as u16;
+        let number = self.head[level] as usize;
+        self.notes[last].next = 0;
+        self.notes[self.tail[level] as usize].next = last as u16;
         self.tail[level] = last as u16;
-        self.level[last] = level as u8 + 1;
-        self.head[level] = self.next[number];
-        self.level[number] = 0;
-        self.next[number] = level as u16 + 1;
+        self.notes[last].level = level as u8 + 1;
+        self.head[level] = self.notes[number].next;
+        self.notes[number].level = 0;
+        self.notes[number].next = level as u16 + 1;
         Some(number)
     }
 
     /// As appending and taking, if that gives the same thread.
     #[inline(always)]
     pub fn pass(&mut self, word: ThreadWord) -> Option<usize> {
-        let (number, level) = (word.number() % MAX_THREADS, level_of(word.priority()));
-        if number == 0 || word.share() != 0 || self.level[number] != 0 || self.filled >> level != 0 {
+        let (number, level) = (word.number() % NOTES, level_of(word.priority()));
+        if number == 0 || word.share() != 0 || self.notes[number].level != 0 || self.filled >> level != 0 {
             return None;
         }
-        self.next[number] = level as u16 + 1;
+        self.notes[number].next = level as u16 + 1;
         Some(number)
     }
 
     /// Puts back what [`Self::take`] gave last.
     pub fn put_back(&mut self, number: usize) {
-        let number = number % MAX_THREADS;
-        let mark = self.next[number] as u8;
+        let number = number % NOTES;
+        let mark = self.notes[number].next as u8;
         self.prepend_at(number, mark);
     }
 }

@@ -1,7 +1,7 @@
 //! What runs next on a CPU: entering `sched`, letting a thread run, waiting, and leaving the nucleus.
 
 use super::chain::{self, fail_call, take_off_orphan, unlink_top};
-use super::ready::{hand_over_step, hand_over_to, is_unread, move_away, rank_again, seats};
+use super::ready::{hand_over_step, hand_over_to, has_more, is_unread, move_away, rank_again, seats};
 use super::{deadline, fault, numbers, port};
 use crate::cpus::assembly;
 use crate::cpus::{counters, cpu, lock, root, special, timer, translations};
@@ -167,7 +167,7 @@ pub fn dispatch(held: Held, what: u64, number: u64) -> Reply {
         return hand_over_to(held, what, number).into();
     }
     if is_unread(cpu.ring.get()) {
-        if cpu.hands_over.get() != 0 {
+        if has_more(cpu) {
             hand_over_step(cpu);
         }
         counters::all(held).again.up();

@@ -1,9 +1,9 @@
 //! The nucleus's side of the `sched` protocol (`abi::sched`). No queue of ready threads is here.
 //!
-//! Invariant: a thread that is `Ready` was posted to the active seat's ring since it last ran, or given
-//! to `sched` as operand of an event; `sched` has it in its queue once it has read the ring. A number
-//! whose last post is still unread is not posted again: so it is in the ring at most once, and the ring
-//! has a slot for each.
+//! Invariant: a thread that is `Ready` was posted to the active seat's ring since it last ran, or given to `sched` as
+//! operand of an event, or it is marked in `Cpu::unposted`. `sched` has it in its queue once it has read the ring. A thread
+//! whose last post is still unread is not posted again. The ring has fewer slots than there can be threads: a
+//! thread that finds it full is marked, and posted when `sched` has read what is there. Until then `sched` cannot dispatch.
 
 use super::numbers;
 use crate::cpus::cpu;
@@ -11,8 +11,8 @@ use crate::memory::lend;
 use crate::objects::{Cpu, Runs, Seat, Thread, is_seat};
 use crate::pointer::{Held, Link, Nucleus, Ref};
 use crate::report::trace;
+use abi::Error;
 use abi::sched::{Ring as SharedRing, ThreadWord, hand_to};
-use abi::{Error, MAX_THREADS};
 use core::cell::Cell;
 use core::sync::atomic::AtomicU32;
 use parallel::ring::{self, Ring};
@@ -39,6 +39,11 @@ static SEATS: Nucleus<Seats> = Nucleus::new(Seats {
 /// The seats of schedulers.
 pub fn seats(held: Held) -> &'static Seats {
     SEATS.get(held)
+}
+
+/// Whether a scheduler has a seat, or stands by.
+pub fn has_scheduler(held: Held) -> bool {
+    seats(held).taken.get() != 0 || seats(held).standby.get().is_some()
 }
 
 /// The thread that runs after the first boot thread, before there is a scheduler.
@@ -75,16 +80,28 @@ pub fn is_unread(ring: *mut SharedRing) -> bool {
 /// `Cpu::ring` while threads are still to be handed over: never read to the end.
 static UNREAD: [AtomicU32; 2] = [AtomicU32::new(1), AtomicU32::new(0)];
 
-/// Tells the thread's scheduler that it is ready; without one it is told when it takes its seat.
+/// Whether threads of a CPU are still to be handed to its scheduler.
+pub fn has_more(cpu: Ref<Cpu>) -> bool {
+    cpu.ring.get().cast_const().cast() == &raw const UNREAD
+}
+
+/// Posts the thread to its scheduler; one that takes its seat later gets it then.
 #[inline(always)]
 fn post(thread: Ref<Thread>) {
-    let home = thread.cpu.get();
-    if let Some(seat) = thread.cpu.get().seat.get() {
-        let number = thread.number as usize % MAX_THREADS;
-        let same = |word| ThreadWord(word).number() == number;
-        let posted = &home.posted[number];
-        posted.set(words_of(seat.ring).post(thread.word() as u32, posted.get() as u32, same) as u16);
+    let Some(seat) = thread.cpu.get().seat.get() else { return };
+    let same = |word| ThreadWord(word).number() == thread.number as usize;
+    match words_of(seat.ring).post(thread.word() as u32, thread.posted.get() as u32, same) {
+        Some(posted) => thread.posted.set(posted as u16),
+        None => post_later(thread),
     }
+}
+
+/// The ring of the thread's scheduler is full: that cannot dispatch before it got this thread, too.
+#[cold]
+fn post_later(thread: Ref<Thread>) {
+    let cpu = thread.cpu.get();
+    cpu.unposted.mark(thread.number as usize);
+    cpu.ring.set((&raw const UNREAD).cast_mut().cast());
 }
 
 /// A thread that is ready, or runs, has another priority now than this one.
@@ -165,8 +182,8 @@ pub fn hand_over_to(held: Held, what: u64, number: u64) -> Result<u64, Error> {
         return Err(Error::BadArgument);
     }
     let is_same = |word| ThreadWord(word).number() == number as usize;
-    let posted = thread.cpu.get().posted[number as usize % MAX_THREADS].get();
-    if thread.cpu.get().seat.get().is_some_and(|seat| words_of(seat.ring).holds(posted as u32, is_same)) {
+    let posted = thread.posted.get() as u32;
+    if thread.cpu.get().seat.get().is_some_and(|seat| words_of(seat.ring).holds(posted, is_same)) {
         return Err(Error::NotRunnable);
     }
     go_to(thread, target);
@@ -189,10 +206,32 @@ pub fn hand_over(target: Ref<Cpu>) {
 /// Numbers of threads that one step of a hand-over looks at.
 const HANDED_OVER: usize = 16;
 
+/// One step towards a scheduler that has all threads of its CPU that are ready: those that were there before it, then those
+/// that found its ring full.
 #[cold]
 pub fn hand_over_step(cpu: Ref<Cpu>) {
+    match cpu.hands_over.get() {
+        0 => post_marked(cpu),
+        first => hand_over_from(cpu, first as usize),
+    }
+    if cpu.hands_over.get() == 0 && cpu.unposted.is_empty() {
+        cpu.ring.set(cpu.seat.get().map_or(core::ptr::null_mut(), |seat| seat.ring));
+    }
+}
+
+/// Posts threads that are marked. One that finds the ring full again stays marked.
+fn post_marked(cpu: Ref<Cpu>) {
+    for _ in 0..HANDED_OVER {
+        let Some(number) = cpu.unposted.take() else { return };
+        let is_ours = |thread: &Ref<Thread>| thread.runs.get() == Runs::Ready && thread.cpu.get() == cpu;
+        if let Some(thread) = numbers::by_number(cpu.held(), number).filter(is_ours) {
+            post(thread);
+        }
+    }
+}
+
+fn hand_over_from(cpu: Ref<Cpu>, first: usize) {
     let held = cpu.held();
-    let first = cpu.hands_over.get() as usize;
     let end = numbers::used(held).min(first + HANDED_OVER);
     for number in first..end {
         match numbers::by_number(held, number).filter(|thread| thread.runs.get() == Runs::Ready) {
@@ -201,9 +240,5 @@ pub fn hand_over_step(cpu: Ref<Cpu>) {
             _ => {}
         }
     }
-    cpu.hands_over.set(end as u16);
-    if end == numbers::used(held) {
-        cpu.hands_over.set(0);
-        cpu.ring.set(cpu.seat.get().map_or(core::ptr::null_mut(), |seat| seat.ring));
-    }
+    cpu.hands_over.set(if end == numbers::used(held) { 0 } else { end as u16 });
 }

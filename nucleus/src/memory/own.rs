@@ -184,6 +184,30 @@ fn audit(held: Held, frame: Frame, level: usize) {
     }
 }
 
+/// Where the table of threads is: behind the image, before [`WRITTEN`].
+pub const THREADS: usize = IMAGE + 0x1e_0000;
+/// Bytes that it has room for.
+pub const THREADS_BYTES: usize = 0x1_0000;
+
+/// Maps a frame as a page of the table of threads. The CPUs that look there load a scheduler's root before.
+pub fn show_threads(held: Held, address: usize, frame: Frame) {
+    set_near_image(held, address, paging::own_page((frame as u64) << 12, Own::Data));
+}
+
+/// Maps zeros there: no threads.
+#[unsafe(link_section = ".init")]
+pub fn show_no_threads(held: Held, address: usize) {
+    set_near_image(held, address, paging::own_page((zeros() as u64) << 12, Own::Constants));
+}
+
+/// Sets what is mapped at an address behind the image, under the same last-level table.
+fn set_near_image(held: Held, address: usize, entry: u64) {
+    table(held, TABLES.get()[2])[index(address as u64, 0)].set(entry);
+    // A processor may have looked there ahead.
+    paging::forget_own(address);
+    paging::publish_entries_here();
+}
+
 /// Where portal code is written: an address behind the image, of which nothing is mapped otherwise.
 const WRITTEN: usize = IMAGE + 0x1f_f000;
 
@@ -194,15 +218,10 @@ pub fn frame_of_image(address: usize) -> Frame {
 
 /// Writes bytes of a page of the image in which there is code, at another address, which leads nowhere afterwards.
 pub fn write<R>(held: Held, address: usize, bytes: usize, work: impl FnOnce(&mut [u8]) -> R) -> R {
-    let entry = &table(held, TABLES.get()[2])[index(WRITTEN as u64, 0)];
-    entry.set(paging::own_page((frame_of_image(address) * FRAME) as u64, Own::Data));
-    // A processor may have looked there ahead, when something else was written.
-    paging::forget_own(WRITTEN);
-    paging::publish_entries_here();
+    set_near_image(held, WRITTEN, paging::own_page((frame_of_image(address) * FRAME) as u64, Own::Data));
     // SAFETY: nobody else refers to that address, and what is there are bytes.
     let result = work(unsafe { core::slice::from_raw_parts_mut((WRITTEN + address % FRAME) as *mut u8, bytes) });
-    entry.set(0);
-    paging::forget_own(WRITTEN);
+    set_near_image(held, WRITTEN, 0);
     result
 }
 

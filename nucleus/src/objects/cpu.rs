@@ -77,6 +77,8 @@ pub struct Cpu {
     pub seat: Cell<Option<Seat>>,
     /// The number of the thread from which on its scheduler is still to get those that are ready; 0 = it has them all.
     pub hands_over: Cell<u16>,
+    /// The numbers of threads that became ready while the scheduler's ring was full.
+    pub unposted: Marks<{ MAX_THREADS / 64 }>,
     /// That scheduler's ring, or while it has not all of them one that always holds something unread.
     pub ring: Cell<*mut abi::sched::Ring>,
     /// When the scheduler must have dispatched (ticks).
@@ -93,9 +95,6 @@ pub struct Cpu {
     pub idle_since: Cell<u64>,
     /// What it did.
     pub counts: Counts,
-    /// By number of a thread: where it was last put into the ring of its scheduler, modulo 2^16. It outlives the thread: while
-    /// the ring was not read, that slot is used again by the next thread with the number.
-    pub posted: [Cell<u16>; MAX_THREADS],
     /// What it is finding out about labels.
     pub unfinished: RefCell<Unfinished>,
     /// In a checked build: owed invalidations.
@@ -186,6 +185,7 @@ impl Cpu {
             again: Marks::new(),
             seat: Cell::new(None),
             hands_over: Cell::new(0),
+            unposted: Marks::new(),
             ring: Cell::new(core::ptr::null_mut()),
             patience_ends: Cell::new(u64::MAX),
             extensions: Cell::new(0),
@@ -194,7 +194,6 @@ impl Cpu {
             armed: Cell::new(u64::MAX),
             idle_since: Cell::new(0),
             counts: Counts::new(),
-            posted: [const { Cell::new(0) }; MAX_THREADS],
             unfinished: RefCell::new(Unfinished::NONE),
             debts: Debts::new(),
         }

@@ -29,11 +29,11 @@ impl<const WORDS: usize> Numbers<WORDS> {
     }
 }
 
-/// Numbers that are marked, from 0 to 64 · `WORDS` - 1.
+/// Numbers that are marked, from 0 to 64 · `WORDS` - 1. There are at most 128 words.
 pub struct Marks<const WORDS: usize> {
     bits: [Cell<u64>; WORDS],
     /// The words that are not zero.
-    words: Cell<u64>,
+    words: Cell<u128>,
 }
 
 impl<const WORDS: usize> Marks<WORDS> {

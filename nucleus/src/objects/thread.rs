@@ -55,6 +55,8 @@ pub struct Thread {
     pub bottom: Cell<Link<Activation>>,
     /// Its priority without what was lent to it.
     pub own_priority: Cell<u8>,
+    /// Where it was last put into the ring of a scheduler, modulo 2^16: perhaps it stands there still.
+    pub posted: Cell<u16>,
     /// When its slice ends.
     pub slice_end: Cell<u64>,
     /// When it was dispatched.

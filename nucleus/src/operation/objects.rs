@@ -5,7 +5,7 @@ use super::operands::{Operands, have_clear, have_frames, in_steps};
 use super::running::check_schedule;
 use crate::arch::memory;
 use crate::control::{
-    activation, chain, death, domain as domains, fault, flows, interrupt, port, ready, seats, thread,
+    activation, chain, death, domain as domains, fault, flows, interrupt, numbers, port, ready, seats, thread,
 };
 use crate::cpus::cpu;
 use crate::memory::portals::Content;
@@ -394,6 +394,14 @@ pub fn machine(operands: &Operands) -> Outcome {
         op::MACHINE_HANDLES => {
             operands.entry(0, Kind::Machine, rights::CONTROL)?;
             Ok(label::set_key(operands)?)
+        }
+        op::MACHINE_THREADS => {
+            operands.entry(0, Kind::Machine, rights::CONTROL)?;
+            if ready::has_scheduler(held) {
+                return Err(Error::Taken.into());
+            }
+            have_clear(operands, 1);
+            Ok(numbers::add_page(operands.own().account)? as u64)
         }
         op::MACHINE_PHYSICAL => {
             operands.entry(0, Kind::Machine, rights::CONTROL)?;

@@ -13,7 +13,7 @@ use std::fs;
 use std::path::Path;
 
 /// Type and field that may hold a thread or a queue, and what it holds.
-const HOLDERS: [(&str, &str, &str); 19] = [
+const HOLDERS: [(&str, &str, &str); 18] = [
     ("Activation", "thread", "whose chain it is in"),
     ("Cpu", "thread", "the running one"),
     ("Activation", "behind", "callers or waiters behind it that wait with the same priority: blocked"),
@@ -27,9 +27,8 @@ const HOLDERS: [(&str, &str, &str); 19] = [
     ("Domain", "orphans", "activations whose callers are gone, waiting for the thread that carries them"),
     ("Domain", "threads", "those that started in it, in no order that matters: for its end"),
     ("Domain", "waiters", "callers that wait for a free activation: blocked"),
-    ("Threads", "with", "by number: what a number of DISPATCH means"),
     ("Threads", "numbers", "those that no thread has"),
-    ("Cpu", "posted", "by number: the place in the ring of its last post, so that it stands there once"),
+    ("Cpu", "unposted", "numbers that found the scheduler's ring full: it gets them before it dispatches"),
     ("Port", "members", "ports whose messages are taken there: no thread"),
     ("Cpu", "seat", "the scheduler's seat"),
     ("Seat", "thread", "the pseudo-thread of a scheduler"),

@@ -36,6 +36,8 @@ pub enum Fault {
     Swapped,
     /// A model's own step, left out.
     LeftOut,
+    /// The writer of a ring does not ask whether a slot is free.
+    Overwritten,
 }
 
 /// What was left to a CPU to do.

@@ -22,11 +22,10 @@ const CASES: &[Case] = &[
     ("src/lock.rs", "self.served.store(served.wrapping_add(1), Ordering::Release)", exclusion::two_cpus_twice),
     ("src/quiescent.rs", "self.0.store(true, Ordering::Release)", stopped::by_one),
     ("src/quiescent.rs", "self.0.load(Ordering::Acquire)", stopped::by_one),
-    ("src/ring.rs", "slot.load(Ordering::Acquire)", rings::a_slot_for_each),
-    ("src/ring.rs", "Ordering::Release, Ordering::Acquire)", rings::a_slot_for_each),
+    ("src/ring.rs", "Ordering::Release, Ordering::Relaxed)", rings::a_slot_for_each),
     ("src/ring.rs", "self.written.store(written.wrapping_add(1), Ordering::Release)", rings::a_slot_for_each),
     ("src/ring.rs", "if self.written.load(Ordering::Acquire) == read", rings::a_slot_for_each),
-    ("src/ring.rs", "swap(0, Ordering::AcqRel)", rings::a_slot_for_each),
+    ("src/ring.rs", "swap(0, Ordering::Acquire)", rings::a_slot_for_each),
     ("src/tokens.rs", "self.0.fetch_sub(1, Ordering::Acquire)", semaphores::as_a_lock),
     ("src/tokens.rs", "self.0.fetch_add(1, Ordering::Release)", semaphores::as_a_lock),
 ];

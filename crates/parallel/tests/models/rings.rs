@@ -1,4 +1,4 @@
-//! The ring: nothing is lost, doubled or overwritten, whenever the reader comes.
+//! The ring: nothing is lost, doubled or overwritten, whenever the reader comes, also when it is full.
 
 use crate::atomic::{AtomicU32, Ordering};
 use crate::machine::{Fault, explore};
@@ -6,14 +6,14 @@ use crate::ring::Ring;
 use loom::sync::Arc;
 use loom::thread;
 
-/// The page that both sides see, with a slot for each of two threads; and what the writer did before it wrote the word.
+/// The page that both sides see, with two slots; and by thread what the writer did before it wrote the word.
 #[derive(Clone)]
-struct Page(Arc<(AtomicU32, AtomicU32, [AtomicU32; 2], [AtomicU32; 3])>);
+struct Page(Arc<(AtomicU32, AtomicU32, [AtomicU32; 2], [AtomicU32; 4])>);
 
 impl Page {
     fn new() -> Self {
         let zero = || AtomicU32::new(0);
-        Self(Arc::new((zero(), zero(), [zero(), zero()], [zero(), zero(), zero()])))
+        Self(Arc::new((zero(), zero(), [zero(), zero()], [zero(), zero(), zero(), zero()])))
     }
     fn ring(&self) -> Ring<'_> {
         Ring { written: &self.0.0, read: &self.0.1, slots: &self.0.2 }
@@ -39,7 +39,7 @@ impl Page {
         Some(word)
     }
     /// As [`Ring::post`], or with a fault.
-    fn post(&self, fault: Fault, word: u32, posted: u32) -> u32 {
+    fn post(&self, fault: Fault, word: u32, posted: u32) -> Option<u32> {
         let same = |old: u32| old / 10 == word / 10;
         let (written, _, slots, done) = &*self.0;
         done[word as usize / 10].store(word, Ordering::Relaxed);
@@ -49,14 +49,21 @@ impl Page {
                 let at = written.load(Ordering::Relaxed);
                 written.store(at.wrapping_add(1), Ordering::Release);
                 slots[at as usize % 2].store(word, Ordering::Release);
-                at
+                Some(at)
+            }
+            // Does not ask whether the slot is free.
+            Fault::Overwritten => {
+                let at = written.load(Ordering::Relaxed);
+                slots[at as usize % 2].store(word, Ordering::Relaxed);
+                written.store(at.wrapping_add(1), Ordering::Release);
+                Some(at)
             }
             // Replaces without asking whether it is still there.
             Fault::NoFence => {
                 let slot = &slots[posted as usize % 2];
                 if same(slot.load(Ordering::Relaxed)) {
                     slot.store(word, Ordering::Release);
-                    return posted;
+                    return Some(posted);
                 }
                 self.ring().post(word, posted, same)
             }
@@ -65,7 +72,8 @@ impl Page {
     }
 }
 
-/// Threads 1 and 2 become ready; `words` are thread * 10 + how often. The reader comes at any time, so many times.
+/// Threads 1 to 3 become ready; `words` are thread * 10 + how often. The reader comes at any time, so many times. What finds
+/// the ring full is posted later, as the nucleus does.
 fn model(fault: Fault, words: &'static [u32], takes: usize, start: u32) {
     let page = Page::new();
     for counter in [&page.0.0, &page.0.1] {
@@ -73,17 +81,26 @@ fn model(fault: Fault, words: &'static [u32], takes: usize, start: u32) {
     }
     let reader = page.clone();
     let reader = thread::spawn(move || (0..takes).filter_map(|_| reader.take(fault)).collect::<Vec<_>>());
-    let mut posted = [start; 3];
+    let mut posted = [start; 4];
+    let mut late = [0; 4];
     for word in words {
         let thread = *word as usize / 10;
-        posted[thread] = page.post(fault, *word, posted[thread]);
+        match page.post(fault, *word, posted[thread]) {
+            Some(at) => posted[thread] = at,
+            None => late[thread] = *word,
+        }
     }
     let mut seen = reader.join().unwrap();
-    while let Some(word) = page.take(Fault::None) {
-        seen.push(word);
+    loop {
+        while let Some(word) = page.take(Fault::None) {
+            seen.push(word);
+        }
+        let Some(word) = late.iter_mut().find(|word| **word != 0) else { break };
+        let word = core::mem::take(word);
+        assert!(page.post(Fault::None, word, posted[word as usize / 10]).is_some(), "all was read, and it is full");
     }
     assert!(!page.ring().is_unread());
-    for thread in 1..3 {
+    for thread in 1..4 {
         let of = |words: &[u32]| words.iter().copied().filter(|word| *word / 10 == thread).collect::<Vec<_>>();
         let (sent, came) = (of(words), of(&seen));
         assert_eq!(sent.last(), came.last(), "the last word about a thread is lost: {words:?} sent, {seen:?} came");
@@ -99,6 +116,17 @@ pub fn replaced() {
 #[test]
 fn replaced_against_taken() {
     replaced();
+}
+
+#[test]
+fn three_threads_in_two_slots() {
+    explore(Some(3), || model(Fault::None, &[11, 21, 31], 2, 0));
+}
+
+#[test]
+#[should_panic(expected = "is lost")]
+fn a_full_ring_is_overwritten() {
+    explore(None, || model(Fault::Overwritten, &[11, 21, 31], 1, 0));
 }
 
 pub fn a_slot_for_each() {

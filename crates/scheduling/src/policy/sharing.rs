@@ -9,7 +9,7 @@ use core::sync::atomic::Ordering::{Relaxed, SeqCst};
 impl Instance {
     /// The first queued thread that may go to another CPU, and its level.
     pub(super) fn movable(&self, held: usize) -> Option<(usize, usize)> {
-        self.queues.find(LOOK, |number| number != held && !self.pinned.has(number) && !self.refused.has(number))
+        self.queues.find(LOOK, |number| number != held && self.queues.may_leave(number))
     }
 
     /// What was taken from us is still in the queue, and dropped when it is refused. It is not offered again.
@@ -17,7 +17,7 @@ impl Instance {
         let spares = &world.load_table().notices[world.cpu() % MAX_CPUS].spares;
         for (offered, spare) in self.offered.iter().zip(spares).take_while(|(offered, _)| **offered != 0) {
             if *offered != spare.load(Relaxed) {
-                self.refused.set(Spare(*offered).number(), true);
+                self.queues.refuse(Spare(*offered).number());
             }
         }
     }
@@ -28,8 +28,8 @@ impl Instance {
         notice.rank.store(self.rank, Relaxed);
         let mut places = self.offered.iter_mut().zip(&notice.spares);
         let (mut top, mut due) = (None, 0);
-        let (pinned, refused, left, rank) = (&self.pinned, &self.refused, &self.left, self.rank);
-        self.queues.visit(LOOK, |number, level| {
+        let (queues, left, rank) = (&self.queues, &self.left, self.rank);
+        queues.visit(LOOK, |number, level| {
             if top != Some(level) {
                 if top.is_none() {
                     notice.round.store(self.round[level], Relaxed);
@@ -40,7 +40,7 @@ impl Instance {
             }
             let is_later = due == 0;
             due = due.saturating_sub(1);
-            if number == held || pinned.has(number) || refused.has(number) {
+            if number == held || !queues.may_leave(number) {
                 return true;
             }
             let Some((offered, spare)) = places.next() else { return false };
@@ -67,7 +67,7 @@ impl Instance {
                     break;
                 }
                 // Nobody may take this one for now.
-                self.refused.set(number, true);
+                self.queues.refuse(number);
                 (refusing, moved) = (0, true);
                 continue;
             };
