@@ -19,6 +19,7 @@ mod bytes;
 mod calls;
 mod check;
 mod contract;
+mod crowd;
 mod deadlines;
 mod declared;
 #[allow(unsafe_code)]
@@ -65,11 +66,12 @@ use runtime::{Arguments, Entry, op, program};
 runtime::entry!(main);
 
 /// Trials that are made alone.
-const SEVERAL: [(&str, &[check::Check]); 4] = [
+const SEVERAL: [(&str, &[check::Check]); 5] = [
     ("tables", tables::CHECKS),
     ("contract", contract::CHECKS),
     ("windows", windows::CHECKS),
     ("ports", ports::CHECKS),
+    ("crowd", crowd::CHECKS),
 ];
 
 fn main(arguments: Arguments) {
