@@ -12,20 +12,17 @@ struct Threads {
     numbers: Numbers<{ MAX_THREADS / 64 }>,
     /// All numbers that were ever taken are below this.
     used: Cell<usize>,
-    /// All numbers that can be taken are below this: those for which the table has pages.
-    count: Cell<usize>,
+    /// Pages that were added to the table.
+    added: Cell<usize>,
 }
 
 static THREADS: Nucleus<Threads> =
-    Nucleus::new(Threads { numbers: Numbers::new(), used: Cell::new(0), count: Cell::new(THREADS_OF_A_PAGE) });
+    Nucleus::new(Threads { numbers: Numbers::new(), used: Cell::new(0), added: Cell::new(0) });
 
 /// Makes the first page of the table. 0 is no thread's.
 #[unsafe(link_section = ".init")]
 pub fn init(held: Held) -> Result<(), &'static str> {
-    own::show_threads(held, TABLE, own::boot_table(held)?);
-    for page in (TABLE..TABLE + MAX_THREADS * 8).step_by(FRAME).skip(1) {
-        own::show_no_threads(held, page);
-    }
+    own::begin_threads(held)?;
     take(held);
     Ok(())
 }
@@ -34,13 +31,18 @@ pub fn init(held: Held) -> Result<(), &'static str> {
 /// those have room for a number of threads that does not change.
 pub fn add_page(account: Ref<Account>) -> Result<usize, Error> {
     let held = account.held();
-    let count = &THREADS.get(held).count;
-    if count.get() == MAX_THREADS {
+    let count = count(held);
+    if count == MAX_THREADS {
         return Err(Error::LimitReached);
     }
-    own::show_threads(held, TABLE + count.get() * 8, account.allocate_clear_apart(Use::Kernel)?);
-    count.update(|count| count + THREADS_OF_A_PAGE);
-    Ok(count.get())
+    own::show_threads(held, TABLE + count * 8, account.allocate_clear_apart(Use::Kernel)?);
+    THREADS.get(held).added.update(|added| added + 1);
+    Ok(count + THREADS_OF_A_PAGE)
+}
+
+/// All numbers that can be taken are below this: those for which the table has pages.
+fn count(held: Held) -> usize {
+    (1 + THREADS.get(held).added.get()) * THREADS_OF_A_PAGE
 }
 
 /// The place of a number in the table. Where that has no page yet, one with zeros stands.
@@ -64,7 +66,7 @@ pub fn used(held: Held) -> usize {
 /// A number that is free.
 pub fn take(held: Held) -> Option<u16> {
     let threads = THREADS.get(held);
-    let number = threads.numbers.take(threads.count.get())?;
+    let number = threads.numbers.take(count(held))?;
     threads.used.update(|used| used.max(number + 1));
     Some(number as u16)
 }
@@ -85,4 +87,4 @@ pub fn give(held: Held, number: u16) {
 }
 
 const _: () = assert!(size_of::<Link<Thread>>() == 8 && THREADS_OF_A_PAGE == FRAME / 8);
-const _: () = assert!(MAX_THREADS * 8 <= own::THREADS_BYTES);
+const _: () = assert!(MAX_THREADS * 8 == own::THREADS_BYTES);

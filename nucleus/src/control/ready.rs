@@ -85,20 +85,27 @@ pub fn has_more(cpu: Ref<Cpu>) -> bool {
     cpu.ring.get().cast_const().cast() == &raw const UNREAD
 }
 
-/// Posts the thread to its scheduler; one that takes its seat later gets it then.
+/// Posts the thread to its scheduler, which has a seat; false if the ring is full.
 #[inline(always)]
-fn post(thread: Ref<Thread>) {
-    let Some(seat) = thread.cpu.get().seat.get() else { return };
+fn post(thread: Ref<Thread>, seat: Seat) -> bool {
     let same = |word| ThreadWord(word).number() == thread.number as usize;
-    match words_of(seat.ring).post(thread.word() as u32, thread.posted.get() as u32, same) {
-        Some(posted) => thread.posted.set(posted as u16),
-        None => post_later(thread),
+    let posted = words_of(seat.ring).post(thread.word() as u32, thread.posted.get() as u32, same);
+    if let Some(posted) = posted {
+        thread.posted.set(posted as u16);
+    }
+    posted.is_some()
+}
+
+/// Posts the thread to its scheduler now or later; one that takes its seat later gets it then.
+#[inline(never)]
+fn post_or_mark(thread: Ref<Thread>) {
+    if thread.cpu.get().seat.get().is_some_and(|seat| !post(thread, seat)) {
+        mark(thread);
     }
 }
 
 /// The ring of the thread's scheduler is full: that cannot dispatch before it got this thread, too.
-#[cold]
-fn post_later(thread: Ref<Thread>) {
+fn mark(thread: Ref<Thread>) {
     let cpu = thread.cpu.get();
     cpu.unposted.mark(thread.number as usize);
     cpu.ring.set((&raw const UNREAD).cast_mut().cast());
@@ -130,12 +137,26 @@ pub fn make_ready(thread: Ref<Thread>) -> bool {
 /// Posts a ready thread and interrupts what it precedes on its CPU; true if that is here.
 fn hand_in(thread: Ref<Thread>) -> bool {
     let held = thread.held();
-    let home = thread.cpu.get();
-    if home.seat.get().is_none() {
+    let Some(seat) = thread.cpu.get().seat.get() else {
         // Its CPU has no scheduler, or lost it while the thread waited.
         return SEATS.get(held).taken.get() != 0 && move_away(thread);
-    }
-    post(thread);
+    };
+    if post(thread, seat) { gives_way(thread) } else { mark_in(thread) }
+}
+
+/// As [`hand_in`], of a thread for which the ring has no room.
+#[cold]
+#[inline(never)]
+fn mark_in(thread: Ref<Thread>) -> bool {
+    mark(thread);
+    gives_way(thread)
+}
+
+/// Interrupts what a thread that is ready precedes on its CPU; true if that is here.
+#[inline(always)]
+fn gives_way(thread: Ref<Thread>) -> bool {
+    let held = thread.held();
+    let home = thread.cpu.get();
     let precedes = home.idle.get()
         || home.thread.get().is_some_and(|current| !is_seat(current) && thread.priority.get() > current.priority.get());
     if precedes {
@@ -225,7 +246,7 @@ fn post_marked(cpu: Ref<Cpu>) {
         let Some(number) = cpu.unposted.take() else { return };
         let is_ours = |thread: &Ref<Thread>| thread.runs.get() == Runs::Ready && thread.cpu.get() == cpu;
         if let Some(thread) = numbers::by_number(cpu.held(), number).filter(is_ours) {
-            post(thread);
+            post_or_mark(thread);
         }
     }
 }
@@ -235,7 +256,7 @@ fn hand_over_from(cpu: Ref<Cpu>, first: usize) {
     let end = numbers::used(held).min(first + HANDED_OVER);
     for number in first..end {
         match numbers::by_number(held, number).filter(|thread| thread.runs.get() == Runs::Ready) {
-            Some(thread) if thread.cpu.get() == cpu => post(thread),
+            Some(thread) if thread.cpu.get() == cpu => post_or_mark(thread),
             Some(thread) if thread.cpu.get().seat.get().is_none() => drop(move_away(thread)),
             _ => {}
         }

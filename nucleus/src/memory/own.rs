@@ -194,13 +194,20 @@ pub fn show_threads(held: Held, address: usize, frame: Frame) {
     set_near_image(held, address, paging::own_page((frame as u64) << 12, Own::Data));
 }
 
-/// Maps zeros there: no threads.
+/// Maps a first page, and zeros for the rest: no threads.
 #[unsafe(link_section = ".init")]
-pub fn show_no_threads(held: Held, address: usize) {
-    set_near_image(held, address, paging::own_page((zeros() as u64) << 12, Own::Constants));
+pub fn begin_threads(held: Held) -> Result<(), &'static str> {
+    let no_threads = paging::own_page((zeros() as u64) << 12, Own::Constants);
+    let first = index(THREADS as u64, 0);
+    for entry in &table(held, TABLES.get()[2])[first..first + THREADS_BYTES / FRAME] {
+        entry.set(no_threads);
+    }
+    show_threads(held, THREADS, boot_table(held)?);
+    Ok(())
 }
 
 /// Sets what is mapped at an address behind the image, under the same last-level table.
+#[inline(never)]
 fn set_near_image(held: Held, address: usize, entry: u64) {
     table(held, TABLES.get()[2])[index(address as u64, 0)].set(entry);
     // A processor may have looked there ahead.

@@ -25,8 +25,8 @@ use structures::quota::Paying;
 
 /// Under the same entry of the root as the image, which is far behind.
 const START: usize = 0xffff_ff80_0000_0000;
-/// As many as there can be domains: each has a thread as long as it has a range.
-const COUNT: usize = MAX_THREADS;
+/// As many as there can be domains that run: each has a thread of its own, and one that carries its orphans.
+const COUNT: usize = MAX_THREADS / 2;
 /// Pages that a last-level table leads to.
 const PAGES_OF_TABLE: usize = FRAME / 8;
 /// Entries of a page.

@@ -29,50 +29,49 @@ impl<const WORDS: usize> Numbers<WORDS> {
     }
 }
 
-/// Numbers that are marked, from 0 to 64 · `WORDS` - 1. There are at most 128 words.
+/// Numbers that are marked, from 0 to 64 · `WORDS` - 1.
 pub struct Marks<const WORDS: usize> {
     bits: [Cell<u64>; WORDS],
-    /// The words that are not zero.
-    words: Cell<u128>,
+    /// How many are marked.
+    count: Cell<usize>,
 }
 
 impl<const WORDS: usize> Marks<WORDS> {
     /// None is marked.
     pub const fn new() -> Self {
-        Self { bits: [const { Cell::new(0) }; WORDS], words: Cell::new(0) }
+        Self { bits: [const { Cell::new(0) }; WORDS], count: Cell::new(0) }
     }
     /// Whether none is marked.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
-        self.words.get() == 0
+        self.count.get() == 0
     }
     /// Marks a number.
+    #[inline(never)]
     pub fn mark(&self, number: usize) {
-        let word = number / 64 % WORDS;
-        self.bits[word].update(|bits| bits | 1 << (number % 64));
-        self.words.update(|words| words | 1 << word);
+        let (bits, bit) = (&self.bits[number / 64 % WORDS], 1 << (number % 64));
+        if bits.get() & bit == 0 {
+            bits.update(|bits| bits | bit);
+            self.count.update(|count| count + 1);
+        }
     }
     /// Takes the mark of a number away.
+    #[inline(never)]
     pub fn unmark(&self, number: usize) {
-        let word = number / 64 % WORDS;
-        self.keep(word, self.bits[word].get() & !(1 << (number % 64)));
+        let (bits, bit) = (&self.bits[number / 64 % WORDS], 1 << (number % 64));
+        if bits.get() & bit != 0 {
+            bits.update(|bits| bits & !bit);
+            self.count.update(|count| count - 1);
+        }
     }
     /// Takes the mark of the lowest number away, and gives that number.
     pub fn take(&self) -> Option<usize> {
         if self.is_empty() {
             return None;
         }
-        let word = self.words.get().trailing_zeros() as usize % WORDS;
-        let bits = self.bits[word].get();
-        self.keep(word, bits & bits.wrapping_sub(1));
-        Some(word * 64 + bits.trailing_zeros() as usize)
-    }
-    /// Of a word these bits stay.
-    #[inline(always)]
-    fn keep(&self, word: usize, bits: u64) {
-        self.bits[word].set(bits);
-        if bits == 0 {
-            self.words.update(|words| words & !(1 << word));
-        }
+        let word = self.bits.iter().position(|bits| bits.get() != 0)?;
+        let number = word * 64 + self.bits[word].get().trailing_zeros() as usize;
+        self.unmark(number);
+        Some(number)
     }
 }

@@ -50,8 +50,8 @@ pub const KEEPS_TRANSLATIONS: bool = true;
 
 /// Where the ASID stands in a root.
 const ASID_SHIFT: u32 = 48;
-/// ASIDs that are used, if the processor has more than 256: more than there can be domains.
-const ASIDS: usize = 2 * MAX_THREADS;
+/// ASIDs that are used, if the processor has more than 256: twice as many as there can be domains.
+const ASIDS: usize = MAX_THREADS;
 /// Of an address / 4096, what names a page.
 const PAGES: u64 = (1 << 44) - 1;
 
