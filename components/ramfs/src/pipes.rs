@@ -25,7 +25,7 @@ use interfaces::stream::StreamError;
 use runtime::entry::{Entry, Owned};
 use runtime::label::is_compartment;
 use runtime::op;
-use runtime::sync::{Mutex, MutexGuard, Received, Seat};
+use runtime::sync::{Mutex, MutexGuard, Received, WaitSlot};
 
 use crate::files::COMPARTMENTS;
 
@@ -69,7 +69,7 @@ struct End {
     badge: u64,
     is_closed: bool,
     /// The call that waits here.
-    waits: Seat,
+    waits: WaitSlot,
 }
 
 struct Pipe {
@@ -211,7 +211,7 @@ fn wait<'a>(
     }
     let ours = if pipe.is_guest { 1 + ONE_GUEST } else { 1 };
     WAITING.fetch_add(ours, Ordering::Relaxed);
-    let received = Seat::receive(table, room, |table| table.at(badge, side).map(|pipe| &mut side.of(pipe).waits));
+    let received = WaitSlot::receive(table, room, |table| table.at(badge, side).map(|pipe| &mut side.of(pipe).waits));
     WAITING.fetch_sub(ours, Ordering::Relaxed);
     Ok(received)
 }

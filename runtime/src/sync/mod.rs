@@ -8,7 +8,7 @@ mod condvar;
 mod kernel;
 mod mutex;
 mod once;
-mod seat;
+mod wait_slot;
 
 pub use channel::Channel;
 pub use condvar::Condvar;
@@ -16,7 +16,7 @@ pub use kernel::{Kernel, Nucleus};
 pub(crate) use kernel::{prepare_wait, private_semaphore};
 pub use mutex::{Mutex, MutexGuard, RawMutex};
 pub use once::Once;
-pub use seat::{Received, Seat};
+pub use wait_slot::{Received, WaitSlot};
 
 #[cfg(test)]
 mod tests;

@@ -11,7 +11,7 @@ use std::vec::Vec;
 
 use abi::{Error, NEVER};
 
-use super::{Channel, Condvar, Kernel, Mutex, Once, RawMutex, Received, Seat};
+use super::{Channel, Condvar, Kernel, Mutex, Once, RawMutex, Received, WaitSlot};
 
 /// Semaphores of the host; deadlines are milliseconds since the first use.
 struct Host;
@@ -316,11 +316,11 @@ fn once() {
     assert_eq!(MADE.load(Ordering::Relaxed), 1);
 }
 
-/// What is said through a [`Seat`]: words that nobody was there for, the place of whoever waits for some, and whether it is the end.
+/// What is said through a [`WaitSlot`]: words that nobody was there for, the place of whoever waits for some, and whether it is the end.
 #[derive(Default)]
 struct Said {
     bytes: Vec<u8>,
-    hears: Seat<Host>,
+    hears: WaitSlot<Host>,
     is_over: bool,
 }
 
@@ -334,7 +334,7 @@ fn hear(said: &Mutex<Said, Host>, room: usize) -> (Vec<u8>, usize) {
             return (heard, handed);
         }
         let mut bytes = std::vec![0; room];
-        now = match Seat::receive(now, &mut bytes, |said| Some(&mut said.hears)) {
+        now = match WaitSlot::receive(now, &mut bytes, |said| Some(&mut said.hears)) {
             Received::Nothing(said) => said,
             Received::Bytes(count) => {
                 heard.extend(&bytes[..count]);
@@ -346,8 +346,8 @@ fn hear(said: &Mutex<Said, Host>, room: usize) -> (Vec<u8>, usize) {
 }
 
 #[test]
-fn whoever_waits_in_a_seat_is_given_all_in_order() {
-    static SAID: Mutex<Said, Host> = Mutex::new(Said { bytes: Vec::new(), hears: Seat::new(), is_over: false });
+fn whoever_waits_in_a_slot_is_given_all_in_order() {
+    static SAID: Mutex<Said, Host> = Mutex::new(Said { bytes: Vec::new(), hears: WaitSlot::new(), is_over: false });
     let (heard, handed) = thread::scope(|scope| {
         let hears = scope.spawn(|| hear(&SAID, 3));
         for word in 0..20_000_u32 {
@@ -375,26 +375,26 @@ fn whoever_waits_in_a_seat_is_given_all_in_order() {
 }
 
 #[test]
-fn a_seat_has_one_place_and_wakes_whoever_is_there_when_it_goes() {
-    let data: Mutex<Option<Seat<Host>>, Host> = Mutex::new(Some(Seat::new()));
+fn a_slot_has_one_place_and_wakes_whoever_is_there_when_it_goes() {
+    let data: Mutex<Option<WaitSlot<Host>>, Host> = Mutex::new(Some(WaitSlot::new()));
     thread::scope(|scope| {
-        let waits = scope.spawn(|| Seat::wait(data.lock(), Option::as_mut).is_none());
-        while !data.lock().as_ref().is_some_and(Seat::is_taken) {
+        let waits = scope.spawn(|| WaitSlot::wait(data.lock(), Option::as_mut).is_none());
+        while !data.lock().as_ref().is_some_and(WaitSlot::is_taken) {
             thread::yield_now();
         }
         // A second one comes back at once.
-        assert!(Seat::wait(data.lock(), Option::as_mut).is_some());
+        assert!(WaitSlot::wait(data.lock(), Option::as_mut).is_some());
         drop(data.lock().take());
-        assert!(waits.join().unwrap(), "it waits for a seat that is gone");
+        assert!(waits.join().unwrap(), "it waits for a slot that is gone");
     });
-    assert!(Seat::wait(data.lock(), Option::as_mut).is_none());
+    assert!(WaitSlot::wait(data.lock(), Option::as_mut).is_none());
 }
 
 /// A kernel whose waits are cancelled, perhaps when somebody has given something already.
 struct Cancelling;
 
 std::thread_local! {
-    static HEARS: Mutex<Seat<Cancelling>, Cancelling> = const { Mutex::new(Seat::new()) };
+    static HEARS: Mutex<WaitSlot<Cancelling>, Cancelling> = const { Mutex::new(WaitSlot::new()) };
     /// What is given while the wait begins, if anything.
     static GIVES: Cell<&'static [u8]> = const { Cell::new(&[]) };
     /// Waits, and V's that were sent and not consumed.
@@ -433,16 +433,16 @@ impl Kernel for Cancelling {
 }
 
 #[test]
-fn a_wait_in_a_seat_that_is_cancelled_keeps_what_was_given_and_leaves_no_surplus() {
+fn a_wait_in_a_slot_that_is_cancelled_keeps_what_was_given_and_leaves_no_surplus() {
     let mut room = [0; 2];
-    let waited = HEARS.with(|hears| match Seat::receive(hears.lock(), &mut room, |seat| Some(seat)) {
-        Received::Nothing(seat) => Some(seat.is_taken()),
+    let waited = HEARS.with(|hears| match WaitSlot::receive(hears.lock(), &mut room, |slot| Some(slot)) {
+        Received::Nothing(slot) => Some(slot.is_taken()),
         Received::Bytes(_) => None,
     });
     assert_eq!((waited, WAITS.get(), SENT.get()), (Some(false), 1, 0), "it left the place");
     WAITS.set(0);
     GIVES.set(&[5, 6, 7]);
-    let count = HEARS.with(|hears| match Seat::receive(hears.lock(), &mut room, |seat| Some(seat)) {
+    let count = HEARS.with(|hears| match WaitSlot::receive(hears.lock(), &mut room, |slot| Some(slot)) {
         Received::Nothing(_) => 0,
         Received::Bytes(count) => count,
     });

@@ -1,10 +1,10 @@
-//! A place for one activation that waits for what a mutex guards. The place stands in the data of that mutex, and so needs neither a queue
+//! A slot for one activation that waits for what a mutex guards. The slot is part of the data of that mutex, and so needs neither a queue
 //! nor a lock of its own: see [`super::Condvar`] for several that wait.
 //!
-//! Whoever has the mutex and finds somebody there takes that one out of the place, and wakes it when the mutex is free again. It may give
+//! Whoever has the mutex and finds somebody there takes that one out of the slot, and wakes it when the mutex is free again. It may give
 //! bytes to one that waits for some: these are copied to where they are wanted, so one that is given bytes need not have the mutex again.
 //!
-//! The record of a wait is on the stack of whoever waits. The wait ends only when the place does not lead there any more and the V that was
+//! The record of a wait is on the stack of whoever waits. The wait ends only when the slot does not point there any more and the V that was
 //! sent has been consumed. So the own semaphore of an activation has no surplus, and the record outlives every use.
 
 use core::marker::PhantomData;
@@ -28,15 +28,15 @@ struct Record {
     given: AtomicUsize,
 }
 
-/// A place where one activation waits, or none. Whoever is there when it is dropped is woken.
+/// One activation that waits, or none. Dropping the slot wakes the waiter.
 #[derive(Debug)]
-pub struct Seat<K: Kernel = Nucleus> {
+pub struct WaitSlot<K: Kernel = Nucleus> {
     record: *const Record,
     kernel: PhantomData<fn() -> K>,
 }
 
-// SAFETY: the record is used only by whoever has the seat alone, until the V of its wait was sent; the wait does not end before.
-unsafe impl<K: Kernel> Send for Seat<K> {}
+// SAFETY: the record is used only by whoever has exclusive access to the slot, until the V of its wait was sent; the wait does not end before.
+unsafe impl<K: Kernel> Send for WaitSlot<K> {}
 
 /// How a wait for bytes ended.
 pub enum Received<'a, T: ?Sized, K: Kernel = Nucleus> {
@@ -46,7 +46,7 @@ pub enum Received<'a, T: ?Sized, K: Kernel = Nucleus> {
     Nothing(MutexGuard<'a, T, K>),
 }
 
-impl<K: Kernel> Seat<K> {
+impl<K: Kernel> WaitSlot<K> {
     /// Nobody waits.
     pub const fn new() -> Self {
         Self { record: ptr::null(), kernel: PhantomData }
@@ -58,15 +58,15 @@ impl<K: Kernel> Seat<K> {
         !self.record.is_null()
     }
 
-    /// Takes whoever waits out of the place: it is woken when what this gives is dropped, best when the mutex is free again.
+    /// Takes whoever waits out of the slot: it is woken when what this gives is dropped, best when the mutex is free again.
     #[inline]
     #[must_use]
     pub fn take(&mut self) -> Self {
         core::mem::take(self)
     }
 
-    /// Gives bytes to whoever waits for some, and takes it out of the place: how many of `bytes` it has room for, 0 if nobody waits. It
-    /// is woken when the seat is dropped that this gives.
+    /// Gives bytes to whoever waits for some, and takes it out of the slot: how many of `bytes` it has room for, 0 if nobody waits. It
+    /// is woken when the slot is dropped that this gives.
     #[inline]
     #[must_use]
     pub fn give(&mut self, bytes: &[u8]) -> (usize, Self) {
@@ -82,14 +82,14 @@ impl<K: Kernel> Seat<K> {
         (count, taken)
     }
 
-    /// Frees the mutex, waits to be woken in the place that `seat` finds in the data, and takes the mutex again. May wake without cause: ask
-    /// for the condition in a loop. If the place is gone or taken this does not wait.
+    /// Frees the mutex, waits in the slot that `slot` finds in the data, and takes the mutex again. May wake without cause: ask
+    /// for the condition in a loop. If the slot is gone or taken this does not wait.
     pub fn wait<'a, T: ?Sized>(
         guard: MutexGuard<'a, T, K>,
-        seat: impl Fn(&mut T) -> Option<&mut Self>,
+        slot: impl Fn(&mut T) -> Option<&mut Self>,
     ) -> MutexGuard<'a, T, K> {
         let mutex = guard.mutex();
-        match Self::receive(guard, &mut [], seat) {
+        match Self::receive(guard, &mut [], slot) {
             Received::Nothing(guard) => guard,
             // Nothing is given where there is no room.
             Received::Bytes(_) => mutex.lock(),
@@ -101,7 +101,7 @@ impl<K: Kernel> Seat<K> {
     pub fn receive<'a, T: ?Sized>(
         mut guard: MutexGuard<'a, T, K>,
         room: &mut [u8],
-        seat: impl Fn(&mut T) -> Option<&mut Self>,
+        slot: impl Fn(&mut T) -> Option<&mut Self>,
     ) -> Received<'a, T, K> {
         let mutex = guard.mutex();
         let Ok(semaphore) = K::own() else {
@@ -112,16 +112,16 @@ impl<K: Kernel> Seat<K> {
         };
         let given = AtomicUsize::new(NOTHING);
         let record = Record { semaphore, room: room.as_mut_ptr(), length: room.len(), given };
-        match seat(&mut guard) {
-            Some(seat) if !seat.is_taken() => seat.record = &raw const record,
+        match slot(&mut guard) {
+            Some(slot) if !slot.is_taken() => slot.record = &raw const record,
             _ => return Received::Nothing(guard),
         }
         drop(guard);
         if K::p(semaphore, NEVER).is_err() {
             let mut guard = mutex.lock();
             // The wait was cancelled.
-            if let Some(seat) = seat(&mut guard).filter(|seat| ptr::eq(seat.record, &raw const record)) {
-                seat.record = ptr::null();
+            if let Some(slot) = slot(&mut guard).filter(|slot| ptr::eq(slot.record, &raw const record)) {
+                slot.record = ptr::null();
                 return Received::Nothing(guard);
             }
             // Woken at the same moment: the V is on its way or here. It must not be left behind.
@@ -135,7 +135,7 @@ impl<K: Kernel> Seat<K> {
     }
 }
 
-impl<K: Kernel> Drop for Seat<K> {
+impl<K: Kernel> Drop for WaitSlot<K> {
     #[inline]
     fn drop(&mut self) {
         // SAFETY: the record is there until it is woken.
@@ -145,7 +145,7 @@ impl<K: Kernel> Drop for Seat<K> {
     }
 }
 
-impl<K: Kernel> Default for Seat<K> {
+impl<K: Kernel> Default for WaitSlot<K> {
     fn default() -> Self {
         Self::new()
     }
