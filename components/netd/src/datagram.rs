@@ -9,9 +9,9 @@ use smoltcp::socket::dns::{self, GetQueryResultError, StartQueryError};
 use smoltcp::socket::{icmp, udp};
 use smoltcp::wire::{DnsQueryType, Icmpv4Packet, Icmpv4Repr, Icmpv6Packet, Icmpv6Repr, IpAddress, Ipv6Address};
 
-use crate::chance;
 use crate::demux::endpoint;
 use crate::pages::Buffers;
+use crate::random;
 use crate::slots::Number;
 use crate::socket::{Datagrams, Echo, Inbox, Kind, PACKETS, Socket, What};
 use crate::stack::Stack;
@@ -126,7 +126,7 @@ impl Stack {
         let (_, ticket) = self.claim(session, What::Port)?;
         let local = Inbox::draw(ticket)?;
         let buffer = |page| icmp::PacketBuffer::new(vec![icmp::PacketMetadata::EMPTY; PACKETS], page);
-        let identifier = chance::number() as u16;
+        let identifier = random::number() as u16;
         let handle = self.common.add(Buffers::draw(ticket, 1, 1)?, |receive, send| {
             let mut socket = icmp::Socket::new(buffer(receive), buffer(send));
             // Refused is a second time.

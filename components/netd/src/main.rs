@@ -13,7 +13,6 @@
 
 extern crate alloc;
 
-mod chance;
 mod checksum;
 mod client;
 mod datagram;
@@ -21,6 +20,7 @@ mod demux;
 mod limits;
 mod link;
 mod pages;
+mod random;
 mod service;
 mod session;
 mod sieve;

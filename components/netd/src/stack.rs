@@ -25,12 +25,12 @@ use smoltcp::wire::{
     EthernetAddress, HardwareAddress, IpAddress, IpCidr, Ipv4Address, Ipv4Cidr, Ipv6Address, Ipv6Cidr,
 };
 
-use crate::chance;
 use crate::client::{COMPONENTS, Client};
 use crate::demux::{self, Class, Key};
 use crate::limits::{self, Holders};
 use crate::link::{self, Ethernet, Local};
 use crate::pages::Common;
+use crate::random;
 use crate::session::Session;
 use crate::sieve;
 use crate::slots::{Number, Slots};
@@ -134,7 +134,7 @@ pub fn open() -> Result<(), Failure<NicError>> {
     let mut link = Ethernet::new();
     let mut way = Local::new();
     let mut config = Config::new(address.into());
-    config.random_seed = chance::number();
+    config.random_seed = random::number();
     config.slaac = true;
     let mut ethernet = Interface::new(config, &mut link, instant(op::clock()));
     ethernet.update_ip_addrs(|addresses| {
@@ -368,7 +368,7 @@ impl Stack {
         };
         let hardware = if local { HardwareAddress::Ip } else { interface.hardware_addr() };
         let mut config = Config::new(hardware);
-        config.random_seed = chance::number();
+        config.random_seed = random::number();
         let mut newborn = match device {
             Ok(device) => Interface::new(config, device, time),
             Err(device) => Interface::new(config, device, time),

@@ -9,10 +9,10 @@ use smoltcp::socket::tcp::{self, State};
 use smoltcp::time::Duration;
 use smoltcp::wire::{IpEndpoint, IpListenEndpoint};
 
-use crate::chance;
 use crate::client::{COMPONENTS, Client};
 use crate::demux::{Key, endpoint};
 use crate::pages::{Buffers, Held, MAX_PAGES};
+use crate::random;
 use crate::slots::Number;
 use crate::socket::{Flow, Kind, Listener, Socket, Stage, What};
 use crate::stack::{Stack, nanoseconds};
@@ -453,7 +453,7 @@ impl Stack {
         /// So many tries find one if a tenth of them is free.
         const TRIES: usize = 64;
         let count = u64::from(DYNAMIC.end() - DYNAMIC.start()) + 1;
-        let mut ports = (0..TRIES).map(|_| DYNAMIC.start() + (chance::number() % count) as u16);
+        let mut ports = (0..TRIES).map(|_| DYNAMIC.start() + (random::number() % count) as u16);
         ports.find(|port| is_free(self, *port)).ok_or(NetError::Full)
     }
 }

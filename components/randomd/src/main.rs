@@ -1,4 +1,4 @@
-//! Random numbers that nobody can foretell: a generator (crate `chance`) and its two sources, the processor's
+//! Random numbers that nobody can foretell: a generator (crate `csprng`) and its two sources, the processor's
 //! instruction and a device's driver ([`interfaces::entropy`]).
 //!
 //! Either source alone is enough, and it says in the log what it has. Without any it refuses and asks again. A
@@ -9,7 +9,7 @@
 
 mod sources;
 
-use chance::Pool;
+use csprng::Pool;
 use interface::{Reply, Request};
 use interfaces::random::{DEVICE, MAX_RANDOM, PROCESSOR, RandomError, RandomServer};
 use runtime::server::{self, Serve};
@@ -75,7 +75,7 @@ impl RandomServer for Random {
 }
 
 fn main() -> u8 {
-    if !chance::works() {
+    if !csprng::works() {
         runtime::log!("the cipher does not give what its standard says: this program was built wrongly");
         return 1;
     }

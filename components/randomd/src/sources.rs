@@ -1,6 +1,6 @@
 //! Where seeds come from.
 
-use chance::{Due, SEED_BYTES, SOURCES};
+use csprng::{Due, SEED_BYTES, SOURCES};
 use interfaces::entropy::EntropyClient;
 use runtime::arch::RandomInstruction;
 use runtime::connection::{Connection, Given};

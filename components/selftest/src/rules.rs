@@ -22,7 +22,7 @@ use runtime::{Entry, message};
 
 use crate::raw;
 use crate::table::child::portal_to;
-use crate::table::places::{self, Chance};
+use crate::table::places::{self, Prng};
 
 /// Domains of a maker at a time.
 const DOMAINS: usize = 3;
@@ -175,7 +175,7 @@ fn count(of: &AtomicU64) {
 
 /// Domains, and what they are to be.
 struct World {
-    chance: Chance,
+    random: Prng,
     handles: Vec<Handle>,
     models: Vec<Model>,
     /// The label of each semaphore, and its count.
@@ -396,11 +396,11 @@ impl World {
 /// At random.
 impl World {
     fn is_one_in(&mut self, count: u64) -> bool {
-        self.chance.below(count) == 0
+        self.random.below(count) == 0
     }
 
     fn below(&mut self, limit: usize) -> usize {
-        self.chance.below(limit as u64) as usize
+        self.random.below(limit as u64) as usize
     }
 
     fn level(&mut self) -> Level {
@@ -410,7 +410,7 @@ impl World {
     /// Now and then one that no label has.
     fn handle(&mut self) -> Handle {
         if self.is_one_in(16) {
-            let number = self.chance.below(1 << 31) << 29 | self.chance.below(1 << 29);
+            let number = self.random.below(1 << 31) << 29 | self.random.below(1 << 29);
             return Handle::new(number).unwrap_or(self.handles[0]);
         }
         let place = self.below(self.handles.len());
@@ -451,7 +451,7 @@ impl World {
             16 | 17 => Step::Info(self.below(DOMAINS)),
             18..=24 => {
                 let places = core::array::from_fn(|_| self.is_one_in(8).then(|| self.below(SLOTS)));
-                Step::Message(self.below(DOMAINS), self.chance.below(MESSAGE_BYTES + 1), places)
+                Step::Message(self.below(DOMAINS), self.random.below(MESSAGE_BYTES + 1), places)
             }
             25..=31 => Step::Take(self.is_one_in(4).then(|| self.below(SLOTS))),
             _ => {
@@ -466,7 +466,7 @@ impl World {
 impl World {
     fn new(seed: u64, page: u64) -> Self {
         Self {
-            chance: Chance::new(seed),
+            random: Prng::new(seed),
             handles: Vec::new(),
             models: Vec::new(),
             semaphores: Vec::new(),
@@ -506,7 +506,7 @@ impl World {
         if self.is_one_in(8) {
             // More than a leaf of them.
             for _ in 0..MANY {
-                let number = self.chance.below(1 << 31) << 29 | self.chance.below(1 << 29);
+                let number = self.random.below(1 << 31) << 29 | self.random.below(1 << 29);
                 let handle = Handle::new(number).ok_or("a handle of too many bits")?;
                 let [low, high] = [[Level::Zero, Level::Two], [Level::Two, Level::Three]];
                 labels[0].set(handle, low[self.below(2)]);

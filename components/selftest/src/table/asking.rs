@@ -150,7 +150,7 @@ fn orphans(turn: &mut Turn) -> Result<(), &'static str> {
     if asleep {
         questions.push(Question(asking.questions[WAIT].0, abi_op::P, NEVER, 0));
     } else {
-        let first = turn.chance.below(asking.questions.len() as u64) as usize;
+        let first = turn.random.below(asking.questions.len() as u64) as usize;
         questions.extend(asking.questions.iter().cycle().skip(first).take(2));
     }
     for question in questions {

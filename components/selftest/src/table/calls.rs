@@ -278,7 +278,7 @@ fn deadline(turn: &mut Turn) -> Result<(), &'static str> {
     let gate = Gate::new()?;
     let portal = gate.portal()?;
     let (entry, mode) = (portal.entry(), turn.mode());
-    let (when, early) = (turn.when, 30 * MICROSECOND + turn.chance.below(50 * MICROSECOND));
+    let (when, early) = (turn.when, 30 * MICROSECOND + turn.random.below(50 * MICROSECOND));
     let work = move || {
         let deadline = op::clock() + if when == Before { PATIENCE } else { early };
         call(entry, mode, 0, Control(Control::DEADLINE), deadline)

@@ -43,7 +43,7 @@ fn stop(number: usize) {
 }
 
 fn begin(turn: &mut Turn, number: usize, question: Option<Question>) {
-    set_block(&BLOCKS, number, STEP * (number as u64 + 1) + turn.chance.below(4), question);
+    set_block(&BLOCKS, number, STEP * (number as u64 + 1) + turn.random.below(4), question);
 }
 
 /// Each of them has found nothing but its own registers.

@@ -17,7 +17,7 @@ use runtime::{Entry, message, op};
 
 use super::case::{Case, one_of, text};
 use super::child::{Child, Page, Program, Service, word_address};
-use super::places::{Chance, RETURN, SLEEP, Turn, Victim, When, pause, play, until};
+use super::places::{Prng, RETURN, SLEEP, Turn, Victim, When, pause, play, until};
 use super::programs::PLACE;
 use crate::check::hold;
 use crate::pagers::status;
@@ -68,10 +68,10 @@ enum Change {
 
 impl Change {
     /// Says what [`Side::change`] will do.
-    fn prepare(self, chance: &mut Chance) -> Result<(), &'static str> {
+    fn prepare(self, random: &mut Prng) -> Result<(), &'static str> {
         let handle = handle()?;
         let words = match self {
-            Self::Taint => [abi_op::LABEL_SEND, handle, if chance.below(2) == 0 { TWO } else { THREE }, 0, 0, 0],
+            Self::Taint => [abi_op::LABEL_SEND, handle, if random.below(2) == 0 { TWO } else { THREE }, 0, 0, 0],
             Self::Narrow => [abi_op::LABEL_RECEIVE, handle, ONE, 0, 0, 0],
             Self::Refused => [abi_op::LABEL_RECEIVE, handle, ZERO, 0, 0, 0],
         };
@@ -186,11 +186,11 @@ fn calls(turn: &mut Turn, change: Change, way: Way) -> Result<(), &'static str> 
     .map_err(text)?;
     let index = op::portal_new(caller.child.domain.entry(), service.entry(), 0, Entry(0), 0).map_err(text)?.0;
     let mode = turn.mode();
-    let window = if has_window { [PLACE | 1 | (WRITABLE * turn.chance.below(2)), Control::WINDOW] } else { [0, 0] };
+    let window = if has_window { [PLACE | 1 | (WRITABLE * turn.random.below(2)), Control::WINDOW] } else { [0, 0] };
     let work = |mode| set(WORK, index, [mode, its, 0, 0, window[0], window[1]]);
     work(mode);
     let (entry, changes) = (caller.portal.entry(), if matches!(way, Way::Out | Way::Lent) { &caller } else { &callee });
-    change.prepare(&mut turn.chance)?;
+    change.prepare(&mut turn.random)?;
     let victim = play(turn, 3, move || obeyed(entry, WORK), |_| changes.change(change))?;
     CLOSED.0[0].store(1, Ordering::SeqCst);
     op::v(gate.entry()).map_err(text)?;
@@ -227,7 +227,7 @@ fn tears(turn: &mut Turn, change: Change, way: Way) -> Result<(), &'static str> 
     set(ACCEPT, abi_op::ACTIVATION_SET, [abi_op::ACTIVATION_TEAR, TORN, 0, 0, 0, 0]);
     hold(obeyed(callee.portal.entry(), ACCEPT) == 0, "no page is accepted")?;
     let (entry, changes) = (caller.portal.entry(), if way == Way::Out { &caller } else { &callee });
-    change.prepare(&mut turn.chance)?;
+    change.prepare(&mut turn.random)?;
     let victim = play(turn, 3, move || obeyed(entry, WORK), |_| changes.change(change))?;
     CLOSED.0[0].store(1, Ordering::SeqCst);
     op::v(gate.entry()).map_err(text)?;
@@ -263,7 +263,7 @@ fn waits(turn: &mut Turn, change: Change) -> Result<(), &'static str> {
     let index = side.child.give(semaphore.entry()).map_err(text)?.0;
     set(WORK, index, [abi_op::P, NEVER, 0, 0, 0, 0]);
     let entry = side.portal.entry();
-    change.prepare(&mut turn.chance)?;
+    change.prepare(&mut turn.random)?;
     let victim = play(turn, 2, move || obeyed(entry, WORK), |_| side.change(change))?;
     op::v(semaphore.entry()).map_err(text)?;
     let is_forbidden = change == Change::Taint;
@@ -287,7 +287,7 @@ fn queues(turn: &mut Turn, change: Change) -> Result<(), &'static str> {
     holder.is_inside(2, true)?;
     set(WORK, index, [RETURN, 0, 0, 0, 0, 0]);
     let entry = side.portal.entry();
-    change.prepare(&mut turn.chance)?;
+    change.prepare(&mut turn.random)?;
     let victim = play(turn, 2, move || obeyed(entry, WORK), |_| side.change(change))?;
     op::v(gate.entry()).map_err(text)?;
     hold(holder.finish()? == 0, "who has the activation is disturbed")?;
@@ -314,7 +314,7 @@ fn writes(turn: &mut Turn, change: Change) -> Result<(), &'static str> {
     if turn.when == Busy {
         until(|| count() != 0, "the child does not write")?;
     }
-    change.prepare(&mut turn.chance)?;
+    change.prepare(&mut turn.random)?;
     let changed = side.try_change();
     if change == Change::Taint && turn.when != Before && changed != 0 {
         // It may have died of its next write before it said so.

@@ -29,7 +29,7 @@ use alloc::vec::Vec;
 use runtime::op;
 
 use case::{Case, text};
-use places::{Chance, Turn, When};
+use places::{Prng, Turn, When};
 
 use crate::check::frames;
 
@@ -85,18 +85,18 @@ fn try_all(wanted: &Wanted<'_>, say: &impl Fn(&str)) -> Result<(), String> {
     }
     // Some lines tell that they are ready, which cases wait for, only after they have sent something.
     say(&format!("table: {} variants, {} rounds, seed {}\n", variants.len(), wanted.rounds, wanted.seed));
-    let mut chance = Chance::new(wanted.seed);
+    let mut random = Prng::new(wanted.seed);
     let mut base = 0;
     let mut took: BTreeMap<&str, u64> = BTreeMap::new();
     for round in 1..=wanted.rounds {
         // Fisher and Yates.
         for last in (1..variants.len()).rev() {
-            variants.swap(last, chance.below(last as u64 + 1) as usize);
+            variants.swap(last, random.below(last as u64 + 1) as usize);
         }
         for variant in &variants {
             let (case, (actor, victim), when) = variant;
             let mut turn =
-                Turn { actor: *actor, victim: *victim, when: *when, chance: Chance::new(chance.below(1 << 31)) };
+                Turn { actor: *actor, victim: *victim, when: *when, random: Prng::new(random.below(1 << 31)) };
             let start = op::clock();
             places::pin(turn.actor).map_err(text).and_then(|()| (case.run)(&mut turn)).map_err(|what| {
                 format!(

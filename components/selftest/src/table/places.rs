@@ -45,9 +45,9 @@ impl When {
 }
 
 /// Numbers that look random: xorshift64* (Vigna, "An experimental exploration of Marsaglia's xorshift generators").
-pub struct Chance(u64);
+pub struct Prng(u64);
 
-impl Chance {
+impl Prng {
     pub const fn new(seed: u64) -> Self {
         Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
     }
@@ -66,7 +66,7 @@ pub struct Turn {
     /// CPU of the victim.
     pub victim: usize,
     pub when: When,
-    pub chance: Chance,
+    pub random: Prng,
 }
 
 /// Word 0 of a call: the callee returns at once, sleeps, or runs.
@@ -81,13 +81,13 @@ impl Turn {
             When::Before | When::After => RETURN,
             When::Asleep => SLEEP,
             When::Busy => RUN,
-            When::Race => self.chance.below(3),
+            When::Race => self.random.below(3),
         }
     }
     /// Lets a little time pass: nothing, or up to 40 microseconds.
     pub fn delay(&mut self) {
         // Here and elsewhere no instruction that pauses: it would make the emulator slow.
-        let end = op::clock() + self.chance.below(2) * self.chance.below(40 * MICROSECOND);
+        let end = op::clock() + self.random.below(2) * self.random.below(40 * MICROSECOND);
         while op::clock() < end {
             core::hint::black_box(());
         }

@@ -333,7 +333,7 @@ fn storm(turn: &mut Turn) -> Result<(), &'static str> {
     }
     let mut threads = Vec::new();
     for (child, portal) in children.iter().zip(portals) {
-        threads.push(child.start(Program::Call(portal, 2 * turn.chance.below(2), Entry(0))).map_err(text)?);
+        threads.push(child.start(Program::Call(portal, 2 * turn.random.below(2), Entry(0))).map_err(text)?);
     }
     turn.delay();
     let kill = |domain: Entry| match op::domain_kill(domain, 5) {

@@ -52,7 +52,7 @@ fn deadline(turn: &mut Turn) -> Result<(), &'static str> {
     let semaphore = semaphore()?;
     let entry = semaphore.entry();
     let patience = if matches!(turn.when, Race | After) {
-        20 * MICROSECOND + turn.chance.below(30 * MICROSECOND)
+        20 * MICROSECOND + turn.random.below(30 * MICROSECOND)
     } else {
         PATIENCE
     };

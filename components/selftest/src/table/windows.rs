@@ -212,7 +212,7 @@ fn taken(turn: &mut Turn, taken: Taken) -> Result<(), &'static str> {
     let owner = Child::new(Entry::OWN, 0, NEVER).map_err(text)?;
     let mut lender = Lender::new(&gate, 1 << turn.victim)?;
     let mode = turn.mode();
-    let flags = if taken == Taken::Right { WRITABLE } else { WRITABLE * turn.chance.below(2) };
+    let flags = if taken == Taken::Right { WRITABLE } else { WRITABLE * turn.random.below(2) };
     match turn.when {
         Before => {}
         Race => lender.begin(mode, flags)?,

@@ -14,7 +14,7 @@ pub const KEY_BYTES: usize = 32;
 /// Bytes made at once for small requests: as many as the cipher makes in one go, without the next key.
 const STOCK_BYTES: usize = 256 - KEY_BYTES;
 /// Says what the hash of a seed is for, so that no other use of it gives the same.
-const PURPOSE: &[u8] = b"cairn chance seed 1";
+const PURPOSE: &[u8] = b"cairn csprng seed 1";
 
 /// See the module. It gives what follows from its seeds: with the same seeds the same.
 pub struct Generator {

@@ -1,4 +1,4 @@
-//! Random bytes that nobody can foretell: the generator, its policy, and the checks of its sources.
+//! A cryptographically secure pseudo-random number generator (CSPRNG), its policy, and the checks of its sources.
 //!
 //! - [`Generator`]: ChaCha20 with fast key erasure. Whoever reads its memory later does not find out what it
 //!   gave before.
@@ -6,7 +6,7 @@
 //!   a source that passed its checks has contributed a whole seed.
 //! - [`Health`]: the checks.
 //!
-//! Nothing here knows where seeds come from or what time it is: both are told.
+//! The caller passes seeds and the time.
 #![no_std]
 #![forbid(unsafe_code)]
 
