@@ -162,7 +162,7 @@ fn hear(ring: *mut Ring) -> Option<ThreadWord> {
     // SAFETY: the ring is a page that the nucleus mapped for this domain, for as long as that has the seat. Both sides touch
     // its words atomically.
     let shared = unsafe {
-        parallel::ring::Ring {
+        nucleus_sync::ring::Ring {
             written: AtomicU32::from_ptr(&raw mut (*ring).written),
             read: AtomicU32::from_ptr(&raw mut (*ring).read),
             slots: &*(&raw const (*ring).slots).cast::<[AtomicU32; RING_SLOTS]>(),

@@ -15,7 +15,7 @@ use abi::Error;
 use abi::sched::{Ring as SharedRing, ThreadWord, hand_to};
 use core::cell::Cell;
 use core::sync::atomic::AtomicU32;
-use parallel::ring::{self, Ring};
+use nucleus_sync::ring::{self, Ring};
 
 /// What is known of schedulers.
 pub struct Seats {

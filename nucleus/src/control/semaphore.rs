@@ -1,5 +1,5 @@
 //! Counting semaphores. The fast paths of P and V are in `entry.s`; here is what happens when somebody
-//! waits. How the count is kept while several CPUs change it is in the crate `parallel`.
+//! waits. How the count is kept while several CPUs change it is in the crate `nucleus-sync`.
 
 use super::{chain, deadline, dispatch, lending, priorities};
 use crate::cpus::cpu::{self, several};

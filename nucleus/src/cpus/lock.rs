@@ -4,7 +4,7 @@ use super::{assembly, cpu, root, special};
 use crate::arch::{processor, timer};
 use crate::objects::Cpu;
 use crate::pointer::{Held, Ref};
-use parallel::lock::Lock;
+use nucleus_sync::lock::Lock;
 
 /// Held by who runs in the nucleus beyond the fast paths; see `cpus::cpu`.
 #[unsafe(no_mangle)]

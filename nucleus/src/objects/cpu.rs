@@ -5,7 +5,7 @@ use crate::pointer::{Link, Ref, look};
 use abi::MAX_THREADS;
 use core::cell::{Cell, RefCell};
 use flow::rules::Unfinished;
-use parallel::quiescent::Quiescent;
+use nucleus_sync::quiescent::Quiescent;
 
 /// State of a CPU: the thread that it runs, its stack. The fields up to `unsettled` are used by `entry.s`.
 #[repr(C)]

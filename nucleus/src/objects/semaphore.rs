@@ -2,7 +2,7 @@
 
 use super::Ranked;
 use core::cell::Cell;
-use parallel::tokens::Tokens;
+use nucleus_sync::tokens::Tokens;
 
 /// See the module.
 #[repr(C)]

@@ -21,7 +21,7 @@ use abi::{
 };
 use flow::rules::{self, Labels, NotGiven, Work};
 use flow::{Label, Level, Pool};
-use parallel::tokens::Tokens;
+use nucleus_sync::tokens::Tokens;
 use structures::quota::Paying;
 
 pub fn domain_new(operands: &Operands) -> Outcome {

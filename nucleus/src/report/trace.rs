@@ -12,7 +12,7 @@ use crate::objects::{Activation, Domain, Entry, Saved, Thread};
 use crate::pointer::{Held, Link, Ref};
 use abi::{Error, MAX_CPUS};
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use parallel::lock::Lock;
+use nucleus_sync::lock::Lock;
 use trace::{Kind, Record, VERSION, text};
 
 struct Own {

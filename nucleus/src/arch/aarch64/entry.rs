@@ -34,7 +34,7 @@ assembly! { "entry.s";
     CPU_ENTERED_BY = offset_of!(Cpu, entered_by),
     CPU_LONGEST = offset_of!(Cpu, longest),
     CPU_LONGEST_BY = offset_of!(Cpu, longest_by),
-    LOCK_SERVED = parallel::lock::Lock::BYTES_BEFORE_SERVED,
+    LOCK_SERVED = nucleus_sync::lock::Lock::BYTES_BEFORE_SERVED,
     SYSTEM_CALL_BYTES = super::memory::SYSTEM_CALL_BYTES,
     INTERRUPT = super::trap::INTERRUPT,
     SYSTEM_ERROR = super::trap::SYSTEM_ERROR,

@@ -149,7 +149,7 @@ leave_refused:                      // every other register still holds what the
     CLEAR x16, x17
     ERET
 
-// The nucleus lock: `count` says how many have it or want it, minus one; behind it `served`. See the crate `parallel`.
+// The nucleus lock: `count` says how many have it or want it, minus one; behind it `served`. See the crate `nucleus-sync`.
 // What is done with the lock lies between symbols `lock_taken_*` and `lock_given_*`, which `./x bench` counts between.
 .macro ACQUIRE wait                 // changes x9 to x12, and what `wait` changes
     adr x9, NUCLEUS_LOCK
@@ -274,7 +274,7 @@ op_thread_id:
     CLEAR x16, x17
     ERET
 
-// A semaphore entry: word 0 = P or V. The count is that of the crate `parallel`.
+// A semaphore entry: word 0 = P or V. The count is that of the crate `nucleus-sync`.
 .globl entry_semaphore
 entry_semaphore:
     ldr x14, [x8, #E_OBJECT]

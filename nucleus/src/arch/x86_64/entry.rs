@@ -25,7 +25,7 @@ assembly! { "entry.s";
     CPU_QUIESCENT = offset_of!(Cpu, quiescent),
     CPU_NUMBER = offset_of!(Cpu, number),
     CPU_UNSETTLED = offset_of!(Cpu, unsettled),
-    LOCK_SERVED = parallel::lock::Lock::BYTES_BEFORE_SERVED,
+    LOCK_SERVED = nucleus_sync::lock::Lock::BYTES_BEFORE_SERVED,
     SYSTEM_CALL_BYTES = super::memory::SYSTEM_CALL_BYTES,
     CPU_ENTERED = offset_of!(Cpu, entered),
     CPU_ENTERED_BY = offset_of!(Cpu, entered_by),

@@ -50,7 +50,7 @@ leave_refused:                      # every other register still holds what the 
     swapgs
     sysretq
 
-# The nucleus lock: `count` says how many have it or want it, minus one; behind it `served`. See the crate `parallel`.
+# The nucleus lock: `count` says how many have it or want it, minus one; behind it `served`. See the crate `nucleus-sync`.
 # What is done with the lock lies between symbols `lock_taken_*` and `lock_given_*`, which `./x bench` counts between.
 .macro ACQUIRE wait                 # the kernel stack is loaded; changes flags, and what `wait` changes
     lock inc dword ptr [rip + NUCLEUS_LOCK]
@@ -154,7 +154,7 @@ op_thread_id:
     swapgs
     sysretq
 
-# A semaphore entry: word 0 = P or V. The count is that of the crate `parallel`.
+# A semaphore entry: word 0 = P or V. The count is that of the crate `nucleus-sync`.
 .globl entry_semaphore
 entry_semaphore:
     mov gs:[CPU_ENTRY], rax
