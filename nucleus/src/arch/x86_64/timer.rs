@@ -4,7 +4,7 @@ use super::interrupts;
 use super::memory::{port_read, port_write};
 use crate::objects::Rate;
 use crate::pointer::Boot;
-use clockrate::Measurement;
+use timer_calibration::Measurement;
 
 /// Timer counts per tick, in 2^-32.
 static COUNTS: Boot<u64> = Boot::new(1 << 32);
@@ -48,7 +48,7 @@ fn measure() -> Measurement {
 
 /// Measures both counters.
 pub fn init() -> Rate {
-    let Measurement { inner: ticks, outer: counts } = clockrate::undisturbed::<MEASURED>(measure);
+    let Measurement { inner: ticks, outer: counts } = timer_calibration::undisturbed::<MEASURED>(measure);
     interrupts::start_timer(0);
     let ticks = ticks.max(1000);
     // SAFETY: the first CPU runs alone, and arms nothing meanwhile.

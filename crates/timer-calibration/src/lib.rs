@@ -1,13 +1,13 @@
-//! How fast two clocks run, from short measurements of the same stretch of a third one.
+//! How fast two clocks run, from short measurements of the same interval of a third one.
 //!
-//! A machine that is an emulated one may stand still at any instant while all clocks go on: in the stretch, which is then
+//! A machine that is an emulated one may stand still at any instant while all clocks go on: in the interval, which is then
 //! longer for both; between the readings of the two clocks, so that one of them counts more; before the first reading,
-//! when the stretch has begun, so that both count less. So neither the shortest nor the longest measurement is the right one.
+//! when the interval has begun, so that both count less. So neither the shortest nor the longest measurement is the right one.
 //! But those that nothing disturbed are all alike, in both counts, and no others are: two that agree are believed.
 #![no_std]
 #![forbid(unsafe_code)]
 
-/// What two clocks counted during the same stretch.
+/// What two clocks counted during the same interval.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Measurement {
     /// The clock that is read last at the begin and first at the end.

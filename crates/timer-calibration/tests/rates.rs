@@ -1,7 +1,7 @@
 //! What stands still while it measures is not what is measured.
 
-use clockrate::{Measurement, undisturbed};
 use proptest::prelude::*;
+use timer_calibration::{Measurement, undisturbed};
 
 /// Counts of both clocks in a measurement that nothing disturbs.
 const INNER: u64 = 1_000_000;
