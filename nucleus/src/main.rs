@@ -30,7 +30,7 @@ use crate::report::panic::Text;
 use crate::report::trace;
 use crate::start::{loader, others};
 use abi::boot::Region;
-use copy as _;
+use memfuncs as _;
 
 unsafe extern "C" {
     static boot_stack_top: u8;

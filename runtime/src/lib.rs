@@ -9,7 +9,7 @@
 #[cfg(not(target_os = "none"))]
 extern crate std;
 
-use copy as _;
+use memfuncs as _;
 
 pub mod arch;
 mod area;

@@ -23,8 +23,8 @@ const ALLOWED: [(&str, &str, &str); 9] = [
     ("crates/portalgen", "x86_64", "writes machine code for each ISA, on whatever it runs"),
     ("tests/isa/nucleus/portals.rs", "x86_64", "stands for the module that a port has in `crates/portalgen`"),
     ("crates/listing", "x86_64", "lists machine code of each ISA"),
-    ("crates/copy", "target_arch", "on the other ISAs what the compiler brings along is good"),
-    ("crates/copy/src/aarch64.rs", "global_asm", "copies by pairs of registers"),
+    ("crates/memfuncs", "target_arch", "on the other ISAs what the compiler brings along is good"),
+    ("crates/memfuncs/src/aarch64.rs", "global_asm", "copies by pairs of registers"),
     ("apps/bench/src/pages.rs", "asm", "no instruction: the compiler may not see what an empty round does"),
 ];
 

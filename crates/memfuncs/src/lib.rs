@@ -1,5 +1,5 @@
 //! `memcpy`, `memmove` and `memset` for nucleus and components, on ISAs on which those that the compiler brings along are slow.
-//! Who says `use copy as _;` has them. Hosts have their own.
+//! A crate that says `use memfuncs as _;` links them. Hosts have their own.
 #![no_std]
 
 #[cfg(all(target_arch = "aarch64", target_os = "none"))]
