@@ -4,7 +4,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use runtime::abi::info::{Cpu, cpu_state};
-use snapshot::cpus;
+use status_json::cpus;
 use tool::table::{Side, Table};
 use tool::{Arguments, USAGE, inspect, println};
 

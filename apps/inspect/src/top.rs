@@ -9,7 +9,7 @@ use core::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
 use runtime::abi::Error;
 use runtime::abi::info::{Cpu, Domain, Frames, Thread};
 use runtime::{Entry, op, stream, thread};
-use snapshot::cpus;
+use status_json::cpus;
 use text::keys::{ASK_SIZE, Key, Keys};
 use tool::table::{Side, Table, kibibytes, seconds};
 use tool::terminal::Terminal;

@@ -12,8 +12,8 @@ use interfaces::names::NamesClient;
 use interfaces::parent::ParentClient;
 use runtime::entry::Owned;
 use runtime::{Direct, Entry, op};
-use snapshot::portals::{Edges, Service, Services};
-use snapshot::write::{Domain, Lists, Machine, write};
+use status_json::portals::{Edges, Service, Services};
+use status_json::write::{Domain, Lists, Machine, write};
 
 /// Domains and threads that are told of, edges, and services whose names are kept.
 const DOMAINS: usize = 96;
@@ -191,4 +191,4 @@ fn find_names<const COUNT: usize>(services: &mut Services<COUNT>, own: u64) -> b
     }
 }
 
-const _: () = assert!(NAME_BYTES == snapshot::portals::MAX_NAME);
+const _: () = assert!(NAME_BYTES == status_json::portals::MAX_NAME);

@@ -26,7 +26,7 @@ use interfaces::status::{StatusError, StatusServer};
 use runtime::server::{self, Serve};
 use runtime::sync::Mutex;
 use runtime::{Entry, op};
-use snapshot::kept::Kept;
+use status_json::kept::Kept;
 
 use look::Looked;
 
@@ -39,7 +39,7 @@ const KEPT: usize = 4;
 /// Bytes of the longest text; what does not fit is left out, and the text says so.
 const TEXT_BYTES: usize = 32 << 10;
 
-const _: () = assert!(TEXT_BYTES >= snapshot::LEAST_BYTES);
+const _: () = assert!(TEXT_BYTES >= status_json::LEAST_BYTES);
 
 struct State {
     kept: Kept,

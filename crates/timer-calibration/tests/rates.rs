@@ -10,11 +10,11 @@ const OUTER: u64 = 62_500;
 const RATIO: u64 = INNER / OUTER;
 const MOST: usize = 32;
 
-/// The machine stands still for so many inner counts: before the first reading, though the stretch has begun; between the
+/// The machine stands still for so many inner counts: before the first reading, though the interval has begun; between the
 /// readings at the begin; while both clocks are looked at; between the readings at the end.
 fn disturbed([before, begin, middle, end]: [u64; 4]) -> Measurement {
-    let stretch = INNER - before.min(INNER - 1000);
-    Measurement { inner: stretch + middle, outer: (stretch + begin + middle + end) / RATIO }
+    let interval = INNER - before.min(INNER - 1000);
+    Measurement { inner: interval + middle, outer: (interval + begin + middle + end) / RATIO }
 }
 
 fn measured(stops: &[[u64; 4]]) -> (Measurement, usize) {

@@ -140,7 +140,7 @@ impl CpuSets {
     /// Those of this machine. What the nucleus does not tell, the threads do.
     pub fn new(threads: &[info::Thread]) -> Self {
         let told = cpus().unwrap_or_default();
-        let online = match snapshot::cpus::online(&told) {
+        let online = match status_json::cpus::online(&told) {
             0 => threads.iter().fold(0, |set, thread| set | thread.cpus),
             online => online,
         };

@@ -5,10 +5,10 @@ use abi::info::{self, Counters, Cpu, Frames, Portal, Thread, cpu_state};
 use abi::layout;
 use proptest::prelude::*;
 use serde_json::Value;
-use snapshot::json::Writer;
-use snapshot::portals::{Edge, Edges, Service, Services};
-use snapshot::write::{Domain, Lists, Machine, write};
-use snapshot::{LEAST_BYTES, cpus};
+use status_json::json::Writer;
+use status_json::portals::{Edge, Edges, Service, Services};
+use status_json::write::{Domain, Lists, Machine, write};
+use status_json::{LEAST_BYTES, cpus};
 
 const MACHINE: Machine = Machine {
     frames: Frames { total: 16_000, charged: 9_000, free: 7_000, boot: 300 },
