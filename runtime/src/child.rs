@@ -1,7 +1,7 @@
 //! Programs that we load: nobody else can wait for them or end them.
 
-use interface::{Delegate, Delegated, Failure};
-use interfaces::process::{ChildClient, ProcessError};
+use idl::{Delegate, Delegated, Failure};
+use protocols::process::{ChildClient, ProcessError};
 
 use crate::connection::Direct;
 use crate::entry::{Entry, Owned};

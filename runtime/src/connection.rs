@@ -9,8 +9,8 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 
 use abi::rights::Kind;
 use abi::{Control, Error};
-use interface::{Again, AllWords, Answer, Delegated, Failure, Protocol, Shown, Transport, Words};
-use interfaces::names::{NamesClient, NamesError};
+use idl::{Again, AllWords, Answer, Delegated, Failure, Protocol, Shown, Transport, Words};
+use protocols::names::{NamesClient, NamesError};
 
 use crate::entry::Owned;
 use crate::{Entry, hooks, log, message, op, startup, thread, window};

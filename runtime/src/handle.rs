@@ -33,8 +33,8 @@ impl Entry {
     }
 }
 
-impl From<interface::Delegated> for Entry {
-    fn from(delegated: interface::Delegated) -> Self {
+impl From<idl::Delegated> for Entry {
+    fn from(delegated: idl::Delegated) -> Self {
         Self(delegated.0)
     }
 }

@@ -50,6 +50,6 @@ pub mod window;
 pub use abi;
 pub use connection::{Connection, Direct};
 pub use handle::Entry;
-pub use interface;
-pub use interfaces;
+pub use idl;
+pub use protocols;
 pub use startup::Arguments;

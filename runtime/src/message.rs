@@ -4,9 +4,9 @@ use abi::{Control, Error, MESSAGE_BYTES, expect, layout, op};
 
 pub use crate::area::{StackTop, activation, with_area};
 pub use crate::status::check;
-pub use interface::{AllWords, Words};
+pub use idl::{AllWords, Words};
 
-use interface::Answer;
+use idl::Answer;
 
 use crate::area::{top, transfer_beside, transfer_in, transfer_over};
 use crate::{Entry, arch, table};

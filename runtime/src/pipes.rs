@@ -1,8 +1,8 @@
-//! The pipes that this program makes: see [`interfaces::pipes`].
+//! The pipes that this program makes: see [`protocols::pipes`].
 
 use abi::{Error, layout, rights};
-use interface::{Delegate, Failure, Protocol};
-use interfaces::pipes::{PipeEndClient, PipeError, PipeSessionClient, PipesClient};
+use idl::{Delegate, Failure, Protocol};
+use protocols::pipes::{PipeEndClient, PipeError, PipeSessionClient, PipesClient};
 
 use crate::connection::{Connection, Direct, Given, Source};
 use crate::entry::Owned;

@@ -8,9 +8,9 @@ use core::marker::PhantomData;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 use abi::{Control, Error, MESSAGE_BYTES, rights};
-use interface::{Delegate, Delegated, Failure, Protocol, Reply, Request, Window};
-use interfaces::names::{NamesClient, NamesError};
-use interfaces::parent::{ParentClient, ParentError};
+use idl::{Delegate, Delegated, Failure, Protocol, Reply, Request, Window};
+use protocols::names::{NamesClient, NamesError};
+use protocols::parent::{ParentClient, ParentError};
 
 pub use crate::kept::is_short;
 
@@ -181,7 +181,7 @@ pub fn short_window_service<S: ServeWindow>() -> Result<Entry, Failure<NamesErro
     unsafe { SHORT_WINDOW.service(arch::short_entry::<WithWindow<S>>) }
 }
 
-/// A service behind portals of the specification [`interface::TORN_PORTAL`]. Word 1 names the page that came, with [`abi::MAX_TORN`] in
+/// A service behind portals of the specification [`idl::TORN_PORTAL`]. Word 1 names the page that came, with [`abi::MAX_TORN`] in
 /// the low bits, word 2 is any word, and `S` answers with the page that goes back; 0 = none. The activation that serves must have a place
 /// for a page ([`abi::op::ACTIVATION_TEAR`]).
 ///
@@ -213,7 +213,7 @@ pub(crate) extern "C" fn serve_all_words<S: ServeAllWords>(words: &mut AllWords,
     }
 }
 
-/// A service that runs `S`, behind portals of the specification [`interface::WORDS_PORTAL`].
+/// A service that runs `S`, behind portals of the specification [`idl::WORDS_PORTAL`].
 pub fn all_words_service<S: ServeAllWords>() -> Result<Entry, Failure<NamesError>> {
     // SAFETY: the entry is made for this.
     unsafe { ALL_WORDS.service(arch::all_words_entry::<S>) }
@@ -227,10 +227,10 @@ struct Shape {
 }
 
 static SHORT: Shape = Shape::new("npciii>i");
-static ALL_WORDS: Shape = Shape::new(interface::WORDS_PORTAL);
+static ALL_WORDS: Shape = Shape::new(idl::WORDS_PORTAL);
 static SHORT_WINDOW: Shape = Shape::new("npcwii>i");
-static TORN: Shape = Shape::new(interface::TORN_PORTAL);
-static WINDOWS: Shape = Shape::new(interface::WINDOW_PORTAL);
+static TORN: Shape = Shape::new(idl::TORN_PORTAL);
+static WINDOWS: Shape = Shape::new(idl::WINDOW_PORTAL);
 
 /// A service that runs `S`, whose calls may bring windows. Its domain has [`abi::window::SLOTS`] activations at most, and pays for some page
 /// tables on each CPU on which a window came.

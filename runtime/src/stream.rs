@@ -9,11 +9,11 @@ use core::fmt;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use abi::layout::FIRST_FREE;
-use interface::{Failure, Protocol};
-use interfaces::file::{FileClient, FileError, FileSystemClient, WRITE};
-use interfaces::pipes::PipeEndClient;
-use interfaces::stream::{StreamClient, StreamError};
+use idl::{Failure, Protocol};
 use loader::startup::ENTRY;
+use protocols::file::{FileClient, FileError, FileSystemClient, WRITE};
+use protocols::pipes::PipeEndClient;
+use protocols::stream::{StreamClient, StreamError};
 
 use crate::connection::{Connection, Direct, Name, Source};
 use crate::hooks::{self, Hooks};

@@ -1,12 +1,12 @@
-//! The time of day, asked for seldom ([`interfaces::time`]).
+//! The time of day, asked for seldom ([`protocols::time`]).
 
-use interfaces::time::{Offset, TimeClient, TimeError};
+use protocols::time::{Offset, TimeClient, TimeError};
 
 use crate::connection::{Connection, Direct, Name, Source};
 use crate::entry::Owned;
 use crate::op;
 use crate::sync::Mutex;
-use interface::Failure;
+use idl::Failure;
 
 /// How long it waits before it asks again who did not know, in nanoseconds.
 const RETRY: u64 = 1_000_000_000;

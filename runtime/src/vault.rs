@@ -11,9 +11,9 @@ use core::fmt;
 use core::sync::atomic::{AtomicU64, Ordering, compiler_fence};
 
 use abi::{PAGE_BYTES, layout};
-use interface::Failure;
-use interfaces::parent::{ParentClient, ParentError};
-use interfaces::vault::{VaultClient, VaultError};
+use idl::Failure;
+use protocols::parent::{ParentClient, ParentError};
+use protocols::vault::{VaultClient, VaultError};
 pub use saved::{Error as ContentError, Log, MAX_KEY, Pages, Record, Values};
 
 use crate::{Direct, Entry};

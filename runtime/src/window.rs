@@ -3,7 +3,7 @@
 //! A client lends [`Page`]s. Who is called sees them through a [`Window`], which copies: what is there may change at any time, so nothing refers
 //! to it. If the client takes a page away meanwhile, the server reads and writes scrap memory in its place.
 //!
-//! Interfaces do this by themselves: a client's stub shows the whole pages of a large buffer (`#[window]`, see `interface`). So a buffer pays if it is
+//! Interfaces do this by themselves: a client's stub shows the whole pages of a large buffer (`#[window]`, see `idl`). So a buffer pays if it is
 //! one of [`Page`]s.
 
 use core::hint::black_box;
@@ -11,9 +11,9 @@ use core::sync::atomic::{Ordering, compiler_fence};
 
 use abi::window::{FLAGS, WRITABLE};
 use abi::{Control, Error, PAGE_BYTES, layout};
-use interface::{Answer, Memory, Shown};
+use idl::{Answer, Memory, Shown};
 
-pub use interface::Window;
+pub use idl::Window;
 
 use crate::Entry;
 use crate::message::{self, Words};

@@ -292,7 +292,7 @@ pub struct PortalOptions {
     ./x test aarch64:shell-prompt@2  and only on AArch64\n  \
     ./x test boot --arch aarch64     all boot tests on AArch64\n  \
     ./x test boot --cpus 8           all boot tests with eight CPUs, but those that are about one\n  \
-    ./x test interfaces              the host tests of a crate\n  \
+    ./x test protocols              the host tests of a crate\n  \
     ./x test cpio::read::tests::bad_magic\n  \
     ./x test --mutants               each sabotage of tests/mutants.toml must turn its test red\n\n\
     The last line is `N passed, N failed`.")]
@@ -328,8 +328,8 @@ pub enum New {
     /// A component: a crate in components/ that serves, and its place in a system description
     #[command(after_help = "Example:\n  ./x new component clock && ./x run --exec domains")]
     Component(NewOptions),
-    /// An interface: a trait in crates/interfaces, from which client, server and layout are derived
-    #[command(after_help = "Example:\n  ./x new interface kv && GOLDEN=write cargo test -p interfaces")]
+    /// An interface: a trait in crates/protocols, from which client, server and layout are derived
+    #[command(after_help = "Example:\n  ./x new interface kv && GOLDEN=write cargo test -p protocols")]
     Interface(NewInterface),
     /// A program: a crate in apps/, and its place in a system description
     #[command(after_help = "Example:\n  ./x new program greet && ./x run --exec 'greet hello'")]

@@ -45,9 +45,9 @@ mod tests {
     use super::*;
 
     const TESTS: [&str; 6] = [
-        "interfaces::golden::layouts",
-        "interfaces::golden::errors",
-        "interfaces::endpoints::addresses_are_what_they_were",
+        "protocols::golden::layouts",
+        "protocols::golden::errors",
+        "protocols::endpoints::addresses_are_what_they_were",
         "cpio::read::tests::bad_magic",
         "cpio::write::tests::layouts",
         "shell-ls",
@@ -55,13 +55,10 @@ mod tests {
 
     #[test]
     fn parts_that_were_left_out_are_found() {
-        assert_eq!(
-            nearest("interfaces::layouts", TESTS),
-            ["interfaces::golden::layouts", "cpio::write::tests::layouts"]
-        );
+        assert_eq!(nearest("protocols::layouts", TESTS), ["protocols::golden::layouts", "cpio::write::tests::layouts"]);
         assert_eq!(nearest("cpio::bad_magic", TESTS), ["cpio::read::tests::bad_magic"]);
         assert_eq!(nearest("cpio::tests", TESTS), ["cpio::write::tests::layouts", "cpio::read::tests::bad_magic"]);
-        assert_eq!(nearest("golden", TESTS), ["interfaces::golden::errors", "interfaces::golden::layouts"]);
+        assert_eq!(nearest("golden", TESTS), ["protocols::golden::errors", "protocols::golden::layouts"]);
     }
 
     #[test]
@@ -71,7 +68,7 @@ mod tests {
         assert_eq!(meant("shell", TESTS), "; did you mean `shell-ls`?");
         assert_eq!(meant("everything", TESTS), "");
         assert_eq!(meant("cpi", ["abi"]), "");
-        let two = "; did you mean `interfaces::golden::errors` or `interfaces::golden::layouts`?";
+        let two = "; did you mean `protocols::golden::errors` or `protocols::golden::layouts`?";
         assert_eq!(meant("golden", TESTS), two);
     }
 }

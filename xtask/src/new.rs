@@ -20,7 +20,7 @@ DEPENDENCIES
 [lints]
 workspace = true
 "#;
-const OF_COMPONENT: [&str; 3] = ["interface", "interfaces", "runtime"];
+const OF_COMPONENT: [&str; 3] = ["idl", "protocols", "runtime"];
 const OF_PROGRAM: [&str; 2] = ["runtime", "tool"];
 
 /// The description that commands take if nobody names another.
@@ -35,8 +35,8 @@ const COMPONENT: &str = r#"//! What it is for, in one sentence.
 #![no_main]
 #![forbid(unsafe_code)]
 
-use interface::{Reply, Request};
-use interfaces::stream::{StreamError, StreamServer};
+use idl::{Reply, Request};
+use protocols::stream::{StreamError, StreamServer};
 use runtime::server::{self, Serve};
 
 runtime::entry!(main);
@@ -118,7 +118,7 @@ fn main() -> u8 {
 /// An interface.
 const INTERFACE: &str = r#"//! What it is for, in one sentence.
 
-use interface::{codes, interface};
+use idl::{codes, interface};
 
 codes! {
     /// Why not.
@@ -137,7 +137,7 @@ pub trait TYPE {
 "#;
 
 /// The list of all interfaces, and how the tables in it begin and end.
-const INTERFACES: &str = "crates/interfaces/src/lib.rs";
+const INTERFACES: &str = "crates/protocols/src/lib.rs";
 const LAYOUTS: &str = "pub const LAYOUTS: ";
 const METHODS: &str = "pub const METHODS: ";
 const ERRORS: &str = "pub const ERRORS: ";
@@ -209,7 +209,7 @@ pub fn interface(project: &Project, options: &NewInterface) -> Result<u8> {
     let name = options.name.as_str();
     check_name(name)?;
     let module = name.replace('-', "_");
-    let file = format!("crates/interfaces/src/{module}.rs");
+    let file = format!("crates/protocols/src/{module}.rs");
     if project.root.join(&file).exists() {
         bail!("{file} exists already");
     }
@@ -219,7 +219,7 @@ pub fn interface(project: &Project, options: &NewInterface) -> Result<u8> {
     write(&list, text.as_bytes())?;
     println!("{file}  is the interface: a trait and its errors, to be changed");
     println!("{INTERFACES}  lists its module, its layout and its errors");
-    println!("GOLDEN=write cargo test -p interfaces  writes its layout to crates/interfaces/golden, for review");
+    println!("GOLDEN=write cargo test -p protocols  writes its layout to crates/protocols/golden, for review");
     println!("Everything that uses interfaces is built anew once: some minutes for each instruction set.");
     println!("The chapter docs/book/own-interface.md goes on from here.");
     Ok(0)

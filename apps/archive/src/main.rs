@@ -8,7 +8,7 @@ extern crate alloc;
 use alloc::string::{String, ToString};
 
 use cpio::{Archive, Entry, Kind as Member, Writer};
-use runtime::interfaces::file::EXECUTABLE;
+use runtime::protocols::file::EXECUTABLE;
 use tool::files::{self, File};
 use tool::{Arguments, USAGE, println};
 

@@ -4,7 +4,7 @@ use alloc::string::{String, ToString};
 use alloc::vec;
 use core::hint::black_box;
 
-use interface::Delegate;
+use idl::Delegate;
 use runtime::abi::layout::HEAP_END;
 use runtime::abi::op::ACTIVATION_TEAR;
 use runtime::abi::{Control, NEVER, PAGE_BYTES, rights};

@@ -4,8 +4,8 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::hint::black_box;
 
-use interfaces::file::{FileClient, TRUNCATE};
-use interfaces::sigma0::Sigma0Client;
+use protocols::file::{FileClient, TRUNCATE};
+use protocols::sigma0::Sigma0Client;
 use runtime::abi::layout::FREE_START;
 use runtime::abi::rights::{MAP_GRANT, MAP_READ, MAP_WRITE};
 use runtime::abi::{Error, PAGE_BYTES};
@@ -92,7 +92,7 @@ pub fn file() -> Result<Row, String> {
 
 fn one_file(contents: &[u8], back: &mut [u8]) -> Result<(), String> {
     const PATH: &str = "/tmp/bench";
-    let text = |error: interfaces::Failure<_>| error.to_string();
+    let text = |error: protocols::Failure<_>| error.to_string();
     let entry = Owned::new(FILE_SYSTEM.create(PATH, TRUNCATE).map_err(text)?.into());
     let file = FileClient(Direct(entry.entry()));
     let written = file.write(0, contents).map_err(text)?;
@@ -109,7 +109,7 @@ fn pages_of(bytes: &[u8]) -> Vec<Page> {
 /// A page of a file, read and then summed: without what the loop takes that sums it.
 pub fn file_read() -> Result<Row, String> {
     const PATH: &str = "/tmp/bench-read";
-    let text = |error: interfaces::Failure<_>| error.to_string();
+    let text = |error: protocols::Failure<_>| error.to_string();
     // Two contents in turn: what is read cannot be what was read before.
     let contents = pages_of(&[0x5a, 0xa5]);
     let sums = [peer::sum(&contents[0].0), peer::sum(&contents[1].0)];

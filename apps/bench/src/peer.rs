@@ -5,8 +5,8 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use interface::{AllWords, Delegate, Delegated, Input, Reply, Request, codes, interface};
-use interfaces::pipes::PipeEndClient;
+use idl::{AllWords, Delegate, Delegated, Input, Reply, Request, codes, interface};
+use protocols::pipes::PipeEndClient;
 use runtime::abi::{NEVER, rights, window};
 use runtime::child::Child;
 use runtime::connection::{Connection, Direct, Name};

@@ -2,7 +2,7 @@
 
 use alloc::string::{String, ToString};
 
-use interface::Delegate;
+use idl::Delegate;
 use runtime::abi::{NEVER, level, rights};
 use runtime::entry::{Entry, Owned};
 use runtime::op::{self, LabelFrom};

@@ -7,8 +7,8 @@ use alloc::boxed::Box;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use interface::Delegate;
-use interfaces::pipes::PipeEndClient;
+use idl::Delegate;
+use protocols::pipes::PipeEndClient;
 use runtime::abi::{NEVER, PAGE_BYTES, rights};
 use runtime::connection::Direct;
 use runtime::entry::Owned;
@@ -173,7 +173,7 @@ fn pipe_ring(domains: usize) -> Result<Row, String> {
 
 /// Gives a peer an end of pipes, from which it is to relay so many bytes.
 fn give(end: Owned, peer: &End, count: u64) -> Result<(), String> {
-    let text = |error: interfaces::Failure<_>| error.to_string();
+    let text = |error: protocols::Failure<_>| error.to_string();
     let domain = Owned::new(peer.domain().map_err(text)?.into());
     let place = peer.place().map_err(text)?;
     let handed = Delegate::entry(domain.entry().0, rights::COPY | rights::WRITE);

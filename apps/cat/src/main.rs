@@ -28,8 +28,8 @@ fn main() -> u8 {
             if lost.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
         if let Some(error) = lost {
-            use runtime::interface::Failure;
-            use runtime::interfaces::stream::StreamError;
+            use runtime::idl::Failure;
+            use runtime::protocols::stream::StreamError;
             if error == Failure::Refused(StreamError::Closed) {
                 // Nobody reads any more: that is no mistake of ours, and nobody needs to be told.
                 return runtime::program::STATUS_OF_CLOSED as u8;

@@ -5,7 +5,7 @@ use alloc::string::String;
 use core::fmt::Display;
 
 use runtime::abi::Error;
-use runtime::interface::Failure;
+use runtime::idl::Failure;
 
 /// An error as text, with what was tried.
 pub fn tell<E: Display>(what: &str) -> impl Fn(E) -> String {

@@ -9,8 +9,8 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use runtime::connection::Connection;
-use runtime::interface::Failure;
-use runtime::interfaces::file::{FileClient, FileError, TRUNCATE, WRITE};
+use runtime::idl::Failure;
+use runtime::protocols::file::{FileClient, FileError, TRUNCATE, WRITE};
 use runtime::stream::{FILE_SYSTEM, Path};
 
 use crate::again::{again, tell};

@@ -4,8 +4,8 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use runtime::interface::Failure;
-use runtime::interfaces::process::{Force, ProcessError};
+use runtime::idl::Failure;
+use runtime::protocols::process::{Force, ProcessError};
 use runtime::thread;
 use tool::inspect::{self, PROC};
 use tool::{Arguments, println};

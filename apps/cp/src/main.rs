@@ -5,7 +5,7 @@
 
 extern crate alloc;
 
-use runtime::interfaces::file::{EXECUTABLE, Kind};
+use runtime::protocols::file::{EXECUTABLE, Kind};
 use tool::files::{self, File};
 use tool::{Arguments, USAGE};
 

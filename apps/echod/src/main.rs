@@ -10,7 +10,7 @@ use alloc::collections::BTreeMap;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use interface::Failure;
+use idl::Failure;
 use runtime::abi::PAGE_BYTES;
 use runtime::window::Page;
 use sockets::{Datagrams, Listener, NetError, Refusal, Session, Stream};

@@ -7,8 +7,8 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use interface::{Reply, Request};
-use interfaces::names::NamesClient;
+use idl::{Reply, Request};
+use protocols::names::NamesClient;
 use runtime::abi::{Control, Error, MAX_DEPTH, MESSAGE_BYTES, info::status, op as abi_op};
 use runtime::connection::Direct;
 use runtime::entry::Owned;

@@ -4,7 +4,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
-use interfaces::sigma0::Sigma0Client;
+use protocols::sigma0::Sigma0Client;
 use runtime::abi::layout::{FIRST_FREE, FREE_START};
 use runtime::abi::rights::{MAP_READ, MAP_WRITE, UNMAP_SELF};
 use runtime::abi::{Error, NEVER, PAGE_BYTES, op as abi_op, rights};

@@ -7,7 +7,7 @@ use runtime::abi::rights::{MAP_EXECUTE, MAP_READ};
 use runtime::abi::{Error, PAGE_BYTES, rights};
 use runtime::entry::Owned;
 use runtime::op::{self, Schedule};
-use runtime::{Entry, interface::Failure};
+use runtime::{Entry, idl::Failure};
 use tool::inspect;
 
 use crate::arch;

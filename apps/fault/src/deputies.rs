@@ -5,12 +5,12 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
-use interface::{Delegate, Failure};
-use interfaces::listing::Listing;
-use interfaces::parent::{ParentClient, ParentError};
-use interfaces::process::{ChildClient, Force, KEPT, ProcessClient, ProcessError};
-use interfaces::sigma0::{Sigma0Client, Sigma0Error};
+use idl::{Delegate, Failure};
 use loader::startup::{self, Contents};
+use protocols::listing::Listing;
+use protocols::parent::{ParentClient, ParentError};
+use protocols::process::{ChildClient, Force, KEPT, ProcessClient, ProcessError};
+use protocols::sigma0::{Sigma0Client, Sigma0Error};
 use runtime::abi::layout::FIRST_FREE;
 use runtime::abi::rights::{ALL as ALL_RIGHTS, CONTROL, COPY, MAP_READ, MAP_WRITE, READ, UNMAP_SELF, WRITE};
 use runtime::abi::{Error, PAGE_BYTES, info::status, layout};
@@ -351,7 +351,7 @@ fn orders() -> Result<String, String> {
             Err(error) => return Err(format!("order {order}: {error}")),
         }
     }
-    Ok(format!("{drawn} sizes, and then: {}", last.map_or("nothing", interface::Code::text)))
+    Ok(format!("{drawn} sizes, and then: {}", last.map_or("nothing", idl::Code::text)))
 }
 
 /// The child of which the other thread asks for the domain; 0 = none at present.

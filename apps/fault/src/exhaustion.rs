@@ -8,11 +8,11 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::cell::Cell;
 
-use interface::Failure;
-use interfaces::file::{FileClient, FileError, TRUNCATE, WRITE};
-use interfaces::process::ProcessError;
-use interfaces::sigma0::{Sigma0Client, Sigma0Error};
+use idl::Failure;
 use loader::startup::{self, Contents};
+use protocols::file::{FileClient, FileError, TRUNCATE, WRITE};
+use protocols::process::ProcessError;
+use protocols::sigma0::{Sigma0Client, Sigma0Error};
 use runtime::abi::level::{ONE, THREE, ZERO};
 use runtime::abi::rights::{MAP_GRANT, MAP_READ, MAP_WRITE, UNMAP_SELF};
 use runtime::abi::{Error, PAGE_BYTES, info, layout, op, rights};
@@ -428,7 +428,7 @@ fn spawn() -> Result<String, String> {
     }
     Ok(format!(
         "refused with 1 to {refused} frames: {}; died for want of a stack with fewer than {frames}; done with {frames}",
-        interface::Code::text(ProcessError::TooSmall)
+        idl::Code::text(ProcessError::TooSmall)
     ))
 }
 

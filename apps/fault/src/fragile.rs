@@ -3,8 +3,8 @@
 use alloc::format;
 use alloc::string::{String, ToString};
 
-use interface::Failure;
-use interfaces::file::FileClient;
+use idl::Failure;
+use protocols::file::FileClient;
 use runtime::abi::Error;
 use runtime::connection::{Connection, Name};
 use runtime::{op, thread};

@@ -6,11 +6,11 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::net::Ipv4Addr;
 
-use interface::{Delegate, Failure, Protocol, Reply, Request};
-use interfaces::file::{FileClient, FileError, WRITE};
-use interfaces::process::{Force, KEPT, ProcessError};
-use interfaces::sigma0::{Sigma0Client, Sigma0Error};
-use interfaces::stream::{StreamClient, StreamError, StreamServer};
+use idl::{Delegate, Failure, Protocol, Reply, Request};
+use protocols::file::{FileClient, FileError, WRITE};
+use protocols::process::{Force, KEPT, ProcessError};
+use protocols::sigma0::{Sigma0Client, Sigma0Error};
+use protocols::stream::{StreamClient, StreamError, StreamServer};
 use runtime::abi::{PAGE_BYTES, info, layout, rights};
 use runtime::connection::Connection;
 use runtime::entry::Owned;
@@ -56,9 +56,7 @@ fn take() -> Result<usize, String> {
 
 fn tickets() -> Result<String, String> {
     match (take()?, take()?) {
-        (TICKETS, 0) => {
-            Ok(format!("refused after {TICKETS}, which stay: {}", interface::Code::text(Sigma0Error::Full)))
-        }
+        (TICKETS, 0) => Ok(format!("refused after {TICKETS}, which stay: {}", idl::Code::text(Sigma0Error::Full))),
         other => Err(format!("{other:?} of {TICKETS}")),
     }
 }

@@ -4,10 +4,10 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use interface::Failure;
-use interfaces::file::{EXECUTABLE, FileClient, FileError, TRUNCATE, WRITE};
-use interfaces::process::ProcessError;
+use idl::Failure;
 use loader::startup::{self, Contents};
+use protocols::file::{EXECUTABLE, FileClient, FileError, TRUNCATE, WRITE};
+use protocols::process::ProcessError;
 use runtime::abi::{PAGE_BYTES, layout};
 use runtime::child::Child;
 use runtime::connection::Direct;

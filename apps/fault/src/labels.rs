@@ -6,9 +6,9 @@ use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use interface::{Reply, Request};
-use interfaces::names::NamesClient;
-use interfaces::net::NetClient;
+use idl::{Reply, Request};
+use protocols::names::NamesClient;
+use protocols::net::NetClient;
 use runtime::abi::level::{ONE, STAR, THREE, TWO};
 use runtime::abi::{Control, Error, PAGE_BYTES, op as operations};
 use runtime::connection::{Connection, Direct, Name};
@@ -107,7 +107,7 @@ impl Serve for Victim {
             SPAWN => answer(child_sets(operations::LABEL_SEND, first, second)),
             SPAWN_RECEIVES => answer(child_sets(operations::LABEL_RECEIVE, first, second)),
             NETWORK => done(match NetClient(Connection::<Name<'_>>::named("net")).interfaces(0, &mut [0; 8]) {
-                Err(interface::Failure::Transport(error)) => Err(error),
+                Err(idl::Failure::Transport(error)) => Err(error),
                 _ => Ok(()),
             }),
             _ => answer(Ok(what)),

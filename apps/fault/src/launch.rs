@@ -2,9 +2,9 @@
 
 use alloc::string::{String, ToString};
 
-use interface::Failure;
-use interfaces::process::ProcessError;
+use idl::Failure;
 use loader::startup::{self, Contents};
+use protocols::process::ProcessError;
 use runtime::abi::PAGE_BYTES;
 use runtime::child::Child;
 use tool::inspect::PROC;

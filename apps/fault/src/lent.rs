@@ -5,7 +5,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use interface::{Reply, Request, Words};
+use idl::{Reply, Request, Words};
 use runtime::abi::info::{self, Record};
 use runtime::abi::rights::MAP_READ;
 use runtime::abi::{Control, NEVER, PAGE_BYTES};

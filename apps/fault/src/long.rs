@@ -6,7 +6,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use interface::{Reply, Request};
+use idl::{Reply, Request};
 use runtime::abi::layout::FIRST_FREE;
 use runtime::abi::{Control, Error, NEVER, op as abi_op, rights};
 use runtime::entry::Owned;

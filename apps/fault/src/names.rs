@@ -4,12 +4,12 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use interface::{Delegate, Failure};
-use interfaces::listing::Listing;
-use interfaces::names::{MAX_NAMES, NamesClient, NamesError};
-use interfaces::parent::{MAX_PROGRAM_SERVICES, ParentClient, ParentError};
-use interfaces::process::Force;
-use interfaces::random::RandomClient;
+use idl::{Delegate, Failure};
+use protocols::listing::Listing;
+use protocols::names::{MAX_NAMES, NamesClient, NamesError};
+use protocols::parent::{MAX_PROGRAM_SERVICES, ParentClient, ParentError};
+use protocols::process::Force;
+use protocols::random::RandomClient;
 use runtime::connection::{Connection, Direct, Name};
 use runtime::entry::Owned;
 use runtime::server::{self, ServeWord};
@@ -76,7 +76,7 @@ fn all_is_well() -> Result<(), String> {
     RandomClient(Connection::named("random")).sources().map_err(|error| format!("random: {error}"))?;
     inspect::domains().map_err(|error| format!("proc: {error}"))?;
     let mut bytes = [0; 1];
-    let files = interfaces::file::FileSystemClient(Connection::named("ramfs"));
+    let files = protocols::file::FileSystemClient(Connection::named("ramfs"));
     files.read_directory("/", 0, &mut bytes).map_err(|error| format!("ramfs: {error}")).map(drop)
 }
 
@@ -107,7 +107,7 @@ fn opens() -> Result<String, String> {
     let open = |_| names.open("ramfs").map(|entry| Owned::new(entry.into()));
     let opened: Vec<Owned> = (0..OPENS).map(open).collect::<Result<_, _>>().map_err(text)?;
     let last = opened.last().ok_or("nothing")?.entry();
-    interfaces::file::FileSystemClient(Direct(last)).read_directory("/", 0, &mut [0; 64]).map_err(text)?;
+    protocols::file::FileSystemClient(Direct(last)).read_directory("/", 0, &mut [0; 64]).map_err(text)?;
     all_is_well()?;
     Ok(format!("{} entries of its own table", opened.len()))
 }
@@ -115,7 +115,7 @@ fn opens() -> Result<String, String> {
 fn again() -> Result<String, String> {
     let (mut opens, end) = (0, op::clock() + 800 * MILLISECOND);
     while op::clock() < end {
-        let files = interfaces::file::FileSystemClient(Connection::named("ramfs"));
+        let files = protocols::file::FileSystemClient(Connection::named("ramfs"));
         files.read_directory("/", 0, &mut [0; 64]).map_err(|error| format!("open {opens}: {error}"))?;
         opens += 1;
         thread::sleep(MILLISECOND / 2).map_err(text)?;

@@ -6,9 +6,9 @@ use alloc::vec::Vec;
 use core::net::{IpAddr, Ipv4Addr};
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use interface::{Delegate, Failure, Protocol};
-use interfaces::net::SessionClient;
-use interfaces::process::Force;
+use idl::{Delegate, Failure, Protocol};
+use protocols::net::SessionClient;
+use protocols::process::Force;
 use runtime::abi::{self, rights};
 use runtime::connection::Direct;
 use runtime::entry::Owned;
@@ -440,7 +440,7 @@ fn with_itself() -> Result<String, String> {
         }
         stream.abort().map_err(text)?;
     }
-    Ok(format!("{TIMES} times: {}", interface::Code::text(NetError::Refused)))
+    Ok(format!("{TIMES} times: {}", idl::Code::text(NetError::Refused)))
 }
 
 /// Whether the thread of [`orphans`] ends.

@@ -4,7 +4,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use interface::{Reply, Request};
+use idl::{Reply, Request};
 use runtime::abi::info::status;
 use runtime::abi::{Error, MAX_DEPTH};
 use runtime::entry::{Entry, Owned};

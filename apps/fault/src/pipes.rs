@@ -5,12 +5,12 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
-use interface::{Delegate, Failure};
-use interfaces::file::{FileClient, FileError, WRITE};
-use interfaces::pipes::{PipeEndClient, PipeError, PipeSessionClient, PipesClient};
-use interfaces::process::Force;
-use interfaces::stream::StreamError;
+use idl::{Delegate, Failure};
 use loader::startup::{self, Contents};
+use protocols::file::{FileClient, FileError, WRITE};
+use protocols::pipes::{PipeEndClient, PipeError, PipeSessionClient, PipesClient};
+use protocols::process::Force;
+use protocols::stream::StreamError;
 use runtime::abi::layout::FIRST_FREE;
 use runtime::abi::rights::{self, Kind};
 use runtime::child::Child;
@@ -70,7 +70,7 @@ fn text<E: core::fmt::Display>(error: E) -> String {
 }
 
 /// Refused with this, and nothing else.
-fn refused<T: core::fmt::Debug, E: interface::Code + PartialEq + core::fmt::Debug>(
+fn refused<T: core::fmt::Debug, E: idl::Code + PartialEq + core::fmt::Debug>(
     what: &str,
     outcome: Result<T, Failure<E>>,
     right: E,
@@ -123,7 +123,7 @@ fn hoard() -> Result<String, String> {
     }
     // The others have theirs meanwhile.
     let _ = thread::sleep(4_000_000_000);
-    Ok(format!("refused after {made}, {OF_SESSION} of each session: {}", interface::Code::text(PipeError::Full)))
+    Ok(format!("refused after {made}, {OF_SESSION} of each session: {}", idl::Code::text(PipeError::Full)))
 }
 
 static READS: AtomicUsize = AtomicUsize::new(0);
@@ -175,7 +175,7 @@ fn waits() -> Result<String, String> {
     core::mem::forget((session, other, end, ends));
     Ok(format!(
         "{WAITS} wait; a second in one pipe, and one more, refused: {}",
-        interface::Code::text(StreamError::Interrupted)
+        idl::Code::text(StreamError::Interrupted)
     ))
 }
 
@@ -215,7 +215,7 @@ fn others() -> Result<String, String> {
     if outcomes != (Ok(1), Ok(0)) {
         return Err(format!("a byte and the end: {outcomes:?}"));
     }
-    Ok(format!("refused: {}", interface::Code::text(PipeError::NoSuchPipe)))
+    Ok(format!("refused: {}", idl::Code::text(PipeError::NoSuchPipe)))
 }
 
 /// Outside a sandbox the server makes the entry. A sandbox must know of all portals, and refuses.
@@ -404,8 +404,5 @@ fn full() -> Result<String, String> {
         FILE_SYSTEM.remove(&moved(usize::from(name < grown), name)).map_err(text)?;
     }
     DIRECTORIES.into_iter().chain([LEFT, PART]).try_for_each(|path| FILE_SYSTEM.remove(path)).map_err(text)?;
-    Ok(format!(
-        "refused: {}; nothing is lost when the file server is killed",
-        interface::Code::text(FileError::NoSpace)
-    ))
+    Ok(format!("refused: {}; nothing is lost when the file server is killed", idl::Code::text(FileError::NoSpace)))
 }

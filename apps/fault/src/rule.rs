@@ -146,8 +146,8 @@ fn use_up_numbers(account: Entry) -> Result<[Outcome; 2], Error> {
 struct Nothing;
 
 impl server::Serve for Nothing {
-    fn serve(_: &mut interface::Request<'_>) -> interface::Reply {
-        interface::Reply::word(0)
+    fn serve(_: &mut idl::Request<'_>) -> idl::Reply {
+        idl::Reply::word(0)
     }
 }
 

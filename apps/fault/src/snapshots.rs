@@ -5,7 +5,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use interfaces::status::StatusClient;
+use protocols::status::StatusClient;
 use runtime::connection::{Connection, Name};
 use runtime::{op, thread};
 

@@ -4,8 +4,8 @@ use alloc::format;
 use alloc::string::{String, ToString};
 
 use core::sync::atomic::{AtomicU64, Ordering};
-use interface::{Delegate, Failure};
-use interfaces::console::{ConsoleClient, ConsoleError, Mode};
+use idl::{Delegate, Failure};
+use protocols::console::{ConsoleClient, ConsoleError, Mode};
 use runtime::abi::layout::FIRST_FREE;
 use runtime::abi::rights;
 use runtime::connection::{Connection, Direct, Name};

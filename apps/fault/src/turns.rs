@@ -5,9 +5,9 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use interface::{Reply, Request, Words};
-use interfaces::names::NamesClient;
-use interfaces::sigma0::Sigma0Client;
+use idl::{Reply, Request, Words};
+use protocols::names::NamesClient;
+use protocols::sigma0::Sigma0Client;
 use runtime::abi::rights::{MAP_READ, MAP_WRITE};
 use runtime::abi::{Control, Error, NEVER, PAGE_BYTES};
 use runtime::entry::Owned;

@@ -7,8 +7,8 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use interface::{Reply, Request};
-use interfaces::names::NamesClient;
+use idl::{Reply, Request};
+use protocols::names::NamesClient;
 use runtime::abi::rights::{MAP_READ, MAP_WRITE, UNMAP_SELF};
 use runtime::abi::window::WRITABLE;
 use runtime::abi::{Control, Error, PAGE_BYTES, info::status, layout};

@@ -4,7 +4,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
-use interface::{Reply, Request};
+use idl::{Reply, Request};
 use runtime::abi::layout::ENTRY_BYTES;
 use runtime::abi::rights::{self, MAP_READ, MAP_WRITE};
 use runtime::abi::{Control, Error, NEVER, PAGE_BYTES, op as abi_op};

@@ -9,8 +9,8 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use runtime::abi::level;
-use runtime::interfaces::file::Kind;
 use runtime::program;
+use runtime::protocols::file::Kind;
 use runtime::stream::FILE_SYSTEM;
 use tool::compartments::{NONE, Names};
 use tool::files::{self, Named};

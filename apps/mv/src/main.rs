@@ -3,7 +3,7 @@
 #![no_main]
 #![forbid(unsafe_code)]
 
-use runtime::interfaces::file::Kind;
+use runtime::protocols::file::Kind;
 use runtime::stream::FILE_SYSTEM;
 use tool::{Arguments, USAGE, files};
 

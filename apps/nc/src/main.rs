@@ -9,7 +9,7 @@ use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicBool, Ordering};
 
-use interface::Failure;
+use idl::Failure;
 use runtime::abi::NEVER;
 use runtime::{op, stream, thread};
 use sockets::{Endpoint, NetError, Refusal, Session, Stream, target};

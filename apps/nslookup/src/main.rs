@@ -5,7 +5,7 @@
 
 use core::net::{IpAddr, Ipv4Addr};
 
-use interface::Failure;
+use idl::Failure;
 use runtime::op;
 use sockets::{NetError, Refusal, Session};
 use tool::{Arguments, println};

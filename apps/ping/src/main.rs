@@ -3,7 +3,7 @@
 #![no_main]
 #![forbid(unsafe_code)]
 
-use interface::Failure;
+use idl::Failure;
 use runtime::{op, thread};
 use sockets::{NetError, Refusal, Session, target};
 use tool::{Arguments, println};

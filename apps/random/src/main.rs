@@ -3,9 +3,9 @@
 #![no_main]
 #![forbid(unsafe_code)]
 
-use interfaces::random::{DEVICE, MAX_RANDOM, PROCESSOR, RandomClient, RandomError};
+use protocols::random::{DEVICE, MAX_RANDOM, PROCESSOR, RandomClient, RandomError};
 use runtime::connection::{Connection, Name};
-use runtime::interface::Failure;
+use runtime::idl::Failure;
 use runtime::{op, thread};
 use tool::{Arguments, print, println};
 

@@ -7,8 +7,8 @@ extern crate alloc;
 
 use alloc::vec::Vec;
 
-use runtime::interface::Failure;
-use runtime::interfaces::file::{FileError, Kind};
+use runtime::idl::Failure;
+use runtime::protocols::file::{FileError, Kind};
 use runtime::stream::FILE_SYSTEM;
 use tool::files::{self, Refusal};
 use tool::{Arguments, USAGE};

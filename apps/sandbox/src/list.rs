@@ -10,14 +10,14 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use interface::{Code, Reply, Words};
+use idl::{Code, Reply, Words};
 use runtime::abi::{Control, MESSAGE_BYTES};
-use runtime::interfaces::METHODS;
-use runtime::interfaces::file::{FileError, FileSystemClient};
-use runtime::interfaces::listing::{Listing, Writer};
-use runtime::interfaces::names::{MAX_NAME, NamesClient, NamesError};
-use runtime::interfaces::parent::{ParentClient, ParentError};
-use runtime::interfaces::process::{ProcessClient, ProcessError};
+use runtime::protocols::METHODS;
+use runtime::protocols::file::{FileError, FileSystemClient};
+use runtime::protocols::listing::{Listing, Writer};
+use runtime::protocols::names::{MAX_NAME, NamesClient, NamesError};
+use runtime::protocols::parent::{ParentClient, ParentError};
+use runtime::protocols::process::{ProcessClient, ProcessError};
 use runtime::sync::{Mutex, Once};
 
 /// Requests that are told apart: a program can ask for any number of names.
@@ -114,7 +114,7 @@ fn may_read(path: &[u8]) -> bool {
 }
 
 /// The parameter of bytes of this number of a message, if it has one and all of it came: the bytes of all stand one behind the other, and
-/// word 0 says how long each is (the crate `interface`).
+/// word 0 says how long each is (the crate `idl`).
 pub fn parameter(number: usize, word0: u64, bytes: &[u8]) -> &[u8] {
     let length = |number: usize| (word0 >> (16 * (number + 1)) & 0xffff) as usize;
     let start = (0..number).map(length).sum::<usize>();

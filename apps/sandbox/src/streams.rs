@@ -1,9 +1,9 @@
 //! Files as streams of the program: it reads or writes its stream, and reaches no other file by it.
 
-use interface::{Failure, Reply, Request};
+use idl::{Failure, Reply, Request};
 use runtime::abi::Error;
-use runtime::interfaces::stream::{StreamError, StreamServer};
 use runtime::program::startup as told;
+use runtime::protocols::stream::{StreamError, StreamServer};
 use runtime::server::{Serve, Service};
 use runtime::stream::Stream;
 use runtime::sync::Once;

@@ -11,13 +11,13 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use interface::{AllWords, Answer, Delegate, Delegated, Protocol, Reply, Request, Transport, Words, is_of_window};
+use idl::{AllWords, Answer, Delegate, Delegated, Protocol, Reply, Request, Transport, Words, is_of_window};
 use runtime::abi::info::Portal;
 use runtime::abi::rights::{CONTROL, Kind, WRITE};
 use runtime::abi::{Control, Error, MESSAGE_BYTES, NEVER};
 use runtime::connection::Direct;
 use runtime::entry::Owned;
-use runtime::interface::Again;
+use runtime::idl::Again;
 use runtime::server::{self, Serve, ServeAllWords};
 use runtime::sync::{Mutex, Once};
 use runtime::{Entry, message, op, thread, window};

@@ -7,8 +7,8 @@
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use interface::Delegate;
-use interfaces::sigma0::Sigma0Client;
+use idl::Delegate;
+use protocols::sigma0::Sigma0Client;
 use runtime::abi::rights::{MAP_EXECUTE, MAP_GRANT, MAP_READ, MAP_WRITE, UNMAP_SELF};
 use runtime::abi::{Control, Error, MAX_DEPTH, NEVER, PAGE_BYTES, layout, op, rights};
 use runtime::connection::Direct;
@@ -230,8 +230,7 @@ impl Storm {
             let seed = child.random.any() as usize;
             Thread::start_with(caller, seed, schedule).ok()
         });
-        let shapes =
-            [interface::WINDOW_PORTAL, interface::TORN_PORTAL].map(|specification| server::shape(specification).ok());
+        let shapes = [idl::WINDOW_PORTAL, idl::TORN_PORTAL].map(|specification| server::shape(specification).ok());
         let drawn = operation::account_new(Entry::ACCOUNT, TEARABLE).map(Owned::new).ok();
         let ticket = drawn.as_ref().and_then(|account| {
             let account = Delegate::entry(account.entry().0, rights::ALL);

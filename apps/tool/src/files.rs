@@ -7,9 +7,9 @@ use core::ops::ControlFlow;
 use runtime::abi::PAGE_BYTES;
 use runtime::abi::window::MAX_PAGES;
 use runtime::connection::Connection;
-use runtime::interface::Failure;
-use runtime::interfaces::file::{FileClient, FileError, Kind, Stat, TRUNCATE, WRITE};
-use runtime::interfaces::listing::Listing;
+use runtime::idl::Failure;
+use runtime::protocols::file::{FileClient, FileError, Kind, Stat, TRUNCATE, WRITE};
+use runtime::protocols::listing::Listing;
 use runtime::stream::{FILE_SYSTEM, Path};
 use runtime::window::Page;
 

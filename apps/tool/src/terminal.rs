@@ -7,9 +7,9 @@ use loader::startup::ENTRY;
 use runtime::Entry;
 use runtime::abi::layout::FIRST_FREE;
 use runtime::connection::Direct;
-use runtime::interface::Failure;
-use runtime::interfaces::console::{ConsoleClient, ConsoleError};
+use runtime::idl::Failure;
 use runtime::program;
+use runtime::protocols::console::{ConsoleClient, ConsoleError};
 
 /// What standard output is called if it is the terminal.
 const CONSOLE: &str = "console";

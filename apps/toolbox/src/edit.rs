@@ -4,8 +4,8 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use runtime::interface::Failure;
-use runtime::interfaces::file::{EXCLUSIVE, EXECUTABLE, FileError, Kind, Stat};
+use runtime::idl::Failure;
+use runtime::protocols::file::{EXCLUSIVE, EXECUTABLE, FileError, Kind, Stat};
 use runtime::stream::FILE_SYSTEM;
 use text::call::{Call, Exit};
 use text::document::Document;

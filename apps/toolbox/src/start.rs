@@ -2,8 +2,8 @@
 
 use alloc::string::{String, ToString};
 
-use interface::Failure;
-use runtime::interfaces::process::ProcessError;
+use idl::Failure;
+use runtime::protocols::process::ProcessError;
 use text::call::Unstarted;
 use tool::command::{self, Command};
 use tool::{eprintln, inspect};

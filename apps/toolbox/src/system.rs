@@ -5,9 +5,9 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::ops::ControlFlow;
 
-use runtime::interface::Failure;
-use runtime::interfaces::file::{FileError, Kind as NodeKind};
-use runtime::interfaces::stream::StreamError;
+use runtime::idl::Failure;
+use runtime::protocols::file::{FileError, Kind as NodeKind};
+use runtime::protocols::stream::StreamError;
 use runtime::{program, stream, thread};
 use text::call::{Before, Take, Unstarted};
 use text::{Flow, Kind, Lost, Named, Sink, System};

@@ -9,8 +9,8 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use runtime::interfaces::file::EXECUTABLE;
 use runtime::op;
+use runtime::protocols::file::EXECUTABLE;
 use sockets::{Session, target};
 use tool::{Arguments, eprintln, files};
 

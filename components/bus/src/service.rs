@@ -5,10 +5,10 @@ use alloc::vec::Vec;
 
 use abi::layout::FREE_START;
 use abi::rights::{self, Kind, MAP_READ, MAP_WRITE};
-use interface::{Delegate, Delegated, Reply, Request};
-use interfaces::bus::{BusError, BusServer, CONFIGURATION_BYTES, MAX_FRAMES};
-use interfaces::sigma0::Sigma0Client;
+use idl::{Delegate, Delegated, Reply, Request};
 use pci::{Activity, Region};
+use protocols::bus::{BusError, BusServer, CONFIGURATION_BYTES, MAX_FRAMES};
+use protocols::sigma0::Sigma0Client;
 use runtime::entry::Owned;
 use runtime::server::Serve;
 use runtime::sync::Mutex;

@@ -12,8 +12,8 @@ extern crate alloc;
 use alloc::string::{String, ToString};
 
 use calendar::Civil;
-use interface::AllWords;
-use interfaces::time::{LEASE, Offset, TimeError, TimeServer};
+use idl::AllWords;
+use protocols::time::{LEASE, Offset, TimeError, TimeServer};
 use runtime::op;
 use runtime::server::{self, ServeAllWords};
 use runtime::sync::Mutex;

@@ -40,9 +40,9 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 
 use abi::NEVER;
 use abi::rights::{self, Kind};
-use interface::{Delegated, Failure, Reply, Request};
-use interfaces::console::{ConsoleError, ConsoleServer, Mode};
-use interfaces::parent::ParentError;
+use idl::{Delegated, Failure, Reply, Request};
+use protocols::console::{ConsoleError, ConsoleServer, Mode};
+use protocols::parent::ParentError;
 use runtime::entry::{Entry, Owned};
 use runtime::label::Compartments;
 use runtime::op;

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use abi::PAGE_BYTES;
 use http::{Parsed, Status};
-use interface::Failure;
+use idl::Failure;
 use runtime::op;
 use runtime::sync::Mutex;
 use runtime::window::Page;

@@ -6,7 +6,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use http::push_number;
-use interfaces::file::{FileClient, FileSystemClient, Kind, Stat};
+use protocols::file::{FileClient, FileSystemClient, Kind, Stat};
 use runtime::Direct;
 use runtime::connection::{Connection, Name};
 use runtime::entry::Owned;

@@ -4,7 +4,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::convert::Infallible;
 
-use interface::Failure;
+use idl::Failure;
 use runtime::op;
 use sockets::{Listener, NetError, Refusal, Session};
 

@@ -1,6 +1,6 @@
 //! `/status.json`: the running system, as the component `status` tells it.
 
-use interfaces::status::StatusClient;
+use protocols::status::StatusClient;
 use runtime::connection::{Connection, Name};
 
 /// Where it is found.

@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 use http::{DATE_BYTES, write_date};
-use interfaces::time::TimeClient;
+use protocols::time::TimeClient;
 use runtime::connection::{Connection, Name};
 use runtime::op;
 use runtime::sync::Mutex;

@@ -15,8 +15,8 @@ mod shapes;
 mod table;
 
 use abi::rights;
-use interface::{Delegate, Delegated, Reply, Request};
-use interfaces::names::{NamesClient, NamesError, NamesServer, ROOTTASK};
+use idl::{Delegate, Delegated, Reply, Request};
+use protocols::names::{NamesClient, NamesError, NamesServer, ROOTTASK};
 use runtime::entry::Owned;
 use runtime::server::{self, Serve};
 use runtime::sync::Mutex;

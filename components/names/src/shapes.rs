@@ -3,7 +3,7 @@
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use interfaces::names::{COMPONENT, NamesError, SPECIFICATIONS};
+use protocols::names::{COMPONENT, NamesError, SPECIFICATIONS};
 use runtime::entry::{Entry, Owned};
 use runtime::op;
 

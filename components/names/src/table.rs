@@ -5,8 +5,8 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use abi::rights::Kind;
-use interfaces::listing::{Record, Writer};
-use interfaces::names::{MAX_NAMES, NamesError, is_name};
+use protocols::listing::{Record, Writer};
+use protocols::names::{MAX_NAMES, NamesError, is_name};
 use runtime::entry::{Entry, Owned};
 
 struct Name {

@@ -2,7 +2,7 @@
 
 use alloc::boxed::Box;
 use alloc::vec;
-use interfaces::net::{Endpoint, MAX_DATAGRAM, NetError, READABLE, Received};
+use protocols::net::{Endpoint, MAX_DATAGRAM, NetError, READABLE, Received};
 use smoltcp::iface::SocketHandle;
 use smoltcp::phy::ChecksumCapabilities;
 use smoltcp::socket::dns::{self, GetQueryResultError, StartQueryError};

@@ -2,7 +2,7 @@
 
 use core::cmp::Ordering;
 
-use interfaces::net::Endpoint;
+use protocols::net::Endpoint;
 use smoltcp::wire::{
     EthernetFrame, EthernetProtocol, IpAddress, IpProtocol, Ipv4Packet, Ipv6Packet, TcpPacket, UdpPacket,
 };

@@ -5,7 +5,7 @@
 //! Pages of sockets are not counted here: the client's account pays for them.
 
 use alloc::vec::Vec;
-use interfaces::net::{Endpoint, NetError};
+use protocols::net::{Endpoint, NetError};
 use smoltcp::iface::SocketStorage;
 use smoltcp::socket::dns;
 

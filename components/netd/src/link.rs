@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::ops::Range;
-use interfaces::nic::{LENGTH_BYTES, MAX_FRAME, NicClient};
+use protocols::nic::{LENGTH_BYTES, MAX_FRAME, NicClient};
 use runtime::connection::{Connection, Given, Once};
 use runtime::server;
 use runtime::window::Page;

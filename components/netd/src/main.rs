@@ -1,5 +1,5 @@
 //! The network: Ethernet, ARP and NDP, IPv4 and IPv6, DHCP, DNS, ICMP, UDP and TCP (crate `smoltcp`) over a
-//! [`interfaces::nic`].
+//! [`protocols::nic`].
 //!
 //! # Who does the work
 //! The main thread waits in the driver for frames, until the next thing that time demands. Calls do their

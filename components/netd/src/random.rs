@@ -3,7 +3,7 @@
 //! A supply is kept, so that most connections cost no call, and so that nobody waits while `random` is started again.
 //! What was taken out is not kept.
 
-use interfaces::random::RandomClient;
+use protocols::random::RandomClient;
 use runtime::connection::{Connection, Name};
 use runtime::sync::Mutex;
 use runtime::thread;

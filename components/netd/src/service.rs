@@ -4,8 +4,8 @@
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use alloc::string::{String, ToString};
-use interface::{Delegate, Delegated, Input, Reply, Request};
-use interfaces::net::{
+use idl::{Delegate, Delegated, Input, Reply, Request};
+use protocols::net::{
     ConnectionClient, ConnectionServer, DatagramsClient, DatagramsServer, EVENT_BYTES, EchoClient, EchoServer,
     Endpoint, ListenerClient, ListenerServer, MAY_CLOSE, MAY_READ, MAY_WRITE, NetError, NetServer, QueryClient,
     QueryServer, READABLE, Received, SessionClient, SessionServer, WRITABLE,

@@ -2,9 +2,9 @@
 
 use abi::rights::{self, Kind};
 use alloc::collections::VecDeque;
-use interface::Delegate;
-use interfaces::net::NetError;
-use interfaces::sigma0::Sigma0Client;
+use idl::Delegate;
+use protocols::net::NetError;
+use protocols::sigma0::Sigma0Client;
 use runtime::entry::Owned;
 use runtime::{Direct, Entry, op};
 

@@ -3,7 +3,7 @@
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec;
-use interfaces::net::{Endpoint, NetError};
+use protocols::net::{Endpoint, NetError};
 use smoltcp::iface::{SocketHandle, SocketSet};
 use smoltcp::socket::{dns, tcp, udp};
 use smoltcp::storage::{PacketBuffer, PacketMetadata};

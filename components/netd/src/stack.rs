@@ -12,9 +12,9 @@
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
-use interfaces::net::{NetError, READABLE};
-use interfaces::nic::NicError;
-use runtime::interface::Failure;
+use protocols::net::{NetError, READABLE};
+use protocols::nic::NicError;
+use runtime::idl::Failure;
 use runtime::sync::{Mutex, MutexGuard};
 use runtime::window::Page;
 use runtime::{op, thread};

@@ -2,7 +2,7 @@
 
 use alloc::boxed::Box;
 use core::net::IpAddr;
-use interfaces::net::{Endpoint, NetError, READABLE, WRITABLE};
+use protocols::net::{Endpoint, NetError, READABLE, WRITABLE};
 use runtime::{op, server};
 use smoltcp::iface::{PollResult, SocketSet};
 use smoltcp::socket::tcp::{self, State};

@@ -1,8 +1,8 @@
 //! The file a program comes from.
 
-use interface::Failure;
-use interfaces::file::{FileClient, FileError};
-use interfaces::process::ProcessError;
+use idl::Failure;
+use protocols::file::{FileClient, FileError};
+use protocols::process::ProcessError;
 use runtime::connection::Connection;
 use runtime::label::{self, Labels};
 use runtime::stream::{FILE_SYSTEM, Path};

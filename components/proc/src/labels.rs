@@ -1,8 +1,8 @@
 //! Labels of programs, and what callers may do. Our own are S = {★} and R = {3}: everybody may call us, and we judge.
 
 use abi::{Error, level};
-use interfaces::process::ProcessError;
 use loader::startup::{MAX_COMPARTMENTS, Startup};
+use protocols::process::ProcessError;
 use runtime::entry::Owned;
 use runtime::label::{self, Compartments, Labels};
 use runtime::op;

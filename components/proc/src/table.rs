@@ -5,10 +5,10 @@ use alloc::vec::Vec;
 
 use abi::NEVER;
 use abi::rights::{Kind, WRITE};
-use interfaces::listing::{Record, Writer};
-use interfaces::parent::{MAX_PROGRAM_SERVICES, ParentError};
-use interfaces::process::{KEPT, ProcessError};
 use loader::startup::{ENTRY, Startup};
+use protocols::listing::{Record, Writer};
+use protocols::parent::{MAX_PROGRAM_SERVICES, ParentError};
+use protocols::process::{KEPT, ProcessError};
 use runtime::entry::Owned;
 use runtime::label::{self, May};
 use runtime::op;

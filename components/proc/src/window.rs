@@ -2,7 +2,7 @@
 
 use abi::rights::{MAP_GRANT, MAP_READ, UNMAP_SELF};
 use abi::{Error, PAGE_BYTES, layout};
-use interfaces::process::ProcessError;
+use protocols::process::ProcessError;
 use runtime::entry::Entry;
 use runtime::op::{self, Schedule};
 use runtime::sync::Mutex;

@@ -5,11 +5,11 @@
 //! the tree does.
 
 use filetree::{Error, Kind, Node, Origin, Sink, Tree, normalize};
-use interface::{Delegate, Input, Output};
-use interfaces::file::{
+use idl::{Delegate, Input, Output};
+use protocols::file::{
     EXCLUSIVE, EXECUTABLE, FileError, FileServer, FileSystemServer, Image, Kind as NodeKind, Stat, TRUNCATE, WRITE,
 };
-use interfaces::listing::{Record, Writer};
+use protocols::listing::{Record, Writer};
 use runtime::entry::Entry;
 use runtime::label::{self, Compartments, May, is_compartment};
 use runtime::op;

@@ -22,10 +22,10 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 
 use abi::level;
 use filetree::{Error, Kind, Node, Tree};
-use interface::{Reply, Request};
-use interfaces::file::{FileServer, FileSystemServer};
-use interfaces::listing::{self, Record};
-use interfaces::parent::{DECLARED, ParentClient};
+use idl::{Reply, Request};
+use protocols::file::{FileServer, FileSystemServer};
+use protocols::listing::{self, Record};
+use protocols::parent::{DECLARED, ParentClient};
 use runtime::Direct;
 use runtime::entry::Entry;
 use runtime::op;

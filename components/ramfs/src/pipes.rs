@@ -19,9 +19,9 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 
 use abi::NEVER;
 use abi::rights::Kind;
-use interface::{Delegate, Delegated, Input, Output, Reply, Request};
-use interfaces::pipes::{PipeEndServer, PipeError, PipeSessionClient, PipeSessionServer, PipesClient, PipesServer};
-use interfaces::stream::StreamError;
+use idl::{Delegate, Delegated, Input, Output, Reply, Request};
+use protocols::pipes::{PipeEndServer, PipeError, PipeSessionClient, PipeSessionServer, PipesClient, PipesServer};
+use protocols::stream::StreamError;
 use runtime::entry::{Entry, Owned};
 use runtime::label::is_compartment;
 use runtime::op;

@@ -1,5 +1,5 @@
 //! Random numbers that nobody can foretell: a generator (crate `csprng`) and its two sources, the processor's
-//! instruction and a device's driver ([`interfaces::entropy`]).
+//! instruction and a device's driver ([`protocols::entropy`]).
 //!
 //! Either source alone is enough, and it says in the log what it has. Without any it refuses and asks again. A
 //! new instance knows nothing of the one before it: it begins with new seeds.
@@ -10,8 +10,8 @@
 mod sources;
 
 use csprng::Pool;
-use interface::{Reply, Request};
-use interfaces::random::{DEVICE, MAX_RANDOM, PROCESSOR, RandomError, RandomServer};
+use idl::{Reply, Request};
+use protocols::random::{DEVICE, MAX_RANDOM, PROCESSOR, RandomError, RandomServer};
 use runtime::server::{self, Serve};
 use runtime::sync::Mutex;
 

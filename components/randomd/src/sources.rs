@@ -1,7 +1,7 @@
 //! Where seeds come from.
 
 use csprng::{Due, SEED_BYTES, SOURCES};
-use interfaces::entropy::EntropyClient;
+use protocols::entropy::EntropyClient;
 use runtime::arch::RandomInstruction;
 use runtime::connection::{Connection, Given};
 use runtime::{op, thread};

@@ -3,8 +3,8 @@
 use crate::plan::plan;
 use abi::{Error, level};
 use alloc::vec::Vec;
-use interfaces::listing::{Record, Writer};
-use interfaces::parent::{DECLARED, OF_PROGRAM};
+use protocols::listing::{Record, Writer};
+use protocols::parent::{DECLARED, OF_PROGRAM};
 use runtime::label::{Labels, secret};
 use runtime::op;
 use runtime::sync::Once;

@@ -17,7 +17,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicUsize, Ordering};
-use interfaces::parent::{Force, ParentError, State};
+use protocols::parent::{Force, ParentError, State};
 use runtime::op::{self, Schedule, clock};
 use runtime::program::STATUS_OF_NO_DEVICE;
 use runtime::sync::Mutex;

@@ -7,8 +7,8 @@ use abi::{Error, PAGE_BYTES};
 use alloc::string::{String, ToString};
 use core::sync::atomic::{AtomicU64, Ordering};
 use cpio::Archive;
-use interface::Delegate;
-use interfaces::sigma0::Sigma0Client;
+use idl::Delegate;
+use protocols::sigma0::Sigma0Client;
 use runtime::Direct;
 use runtime::{Entry, op, table};
 

@@ -5,10 +5,10 @@ use crate::badge::{self, VAULT, component_of, instance_of};
 use crate::services::Publisher;
 use crate::{compartments, components, plan, running, services, vault};
 use alloc::string::{String, ToString};
-use interface::{Delegate, Delegated, Reply, Request};
-use interfaces::names::is_name;
-use interfaces::parent::{Force, ParentError, ParentServer, State};
-use interfaces::vault::VaultServer;
+use idl::{Delegate, Delegated, Reply, Request};
+use protocols::names::is_name;
+use protocols::parent::{Force, ParentError, ParentServer, State};
+use protocols::vault::VaultServer;
 use runtime::entry::Owned;
 use runtime::server::{self, Serve};
 

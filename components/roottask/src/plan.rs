@@ -1,7 +1,7 @@
 //! The description by which the system is started.
 
 use crate::failure::fail;
-use interfaces::listing::{Record, Writer};
+use protocols::listing::{Record, Writer};
 use runtime::sync::Once;
 use runtime::{Entry, op};
 use system::{Component, Special, System};

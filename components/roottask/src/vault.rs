@@ -9,7 +9,7 @@ use crate::{memory, services};
 use abi::PAGE_BYTES;
 use abi::rights::{MAP_READ, MAP_WRITE};
 use alloc::collections::{BTreeMap, BTreeSet};
-use interfaces::vault::{VaultError, VaultServer};
+use protocols::vault::{VaultError, VaultServer};
 use runtime::sync::Mutex;
 use runtime::{Entry, op};
 

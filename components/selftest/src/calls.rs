@@ -3,7 +3,7 @@
 use alloc::vec;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use interface::{Delegate, Delegated, Failure, Protocol, Reply, Request, codes, interface};
+use idl::{Delegate, Delegated, Failure, Protocol, Reply, Request, codes, interface};
 use runtime::entry::Owned;
 use runtime::server::{self, Serve, ServeWord};
 use runtime::sync::Mutex;
@@ -147,9 +147,9 @@ fn client() -> Result<TrialClient<Direct>, &'static str> {
 
 fn say(failure: Failure<TrialError>) -> &'static str {
     match failure {
-        Failure::Refused(error) => interface::Code::text(error),
+        Failure::Refused(error) => idl::Code::text(error),
         Failure::Transport(error) => error.text(),
-        Failure::Protocol(error) => interface::Code::text(error),
+        Failure::Protocol(error) => idl::Code::text(error),
     }
 }
 

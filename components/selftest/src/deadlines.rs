@@ -3,7 +3,7 @@
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use abi::{Control, Error, op as abi_op};
-use interface::{Reply, Request};
+use idl::{Reply, Request};
 use runtime::server::{self, Serve};
 use runtime::sync::Mutex;
 use runtime::thread::{self, Thread};

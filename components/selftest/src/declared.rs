@@ -5,10 +5,10 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use abi::level;
-use interface::Failure;
-use interfaces::file::{FileClient, FileError, TRUNCATE, WRITE};
-use interfaces::parent::{ParentClient, ParentError};
-use interfaces::process::ProcessClient;
+use idl::Failure;
+use protocols::file::{FileClient, FileError, TRUNCATE, WRITE};
+use protocols::parent::{ParentClient, ParentError};
+use protocols::process::ProcessClient;
 use runtime::connection::{Connection, Direct};
 use runtime::entry::Owned;
 use runtime::stream::FILE_SYSTEM;

@@ -2,9 +2,9 @@
 
 use alloc::boxed::Box;
 
-use interface::Failure;
-use interfaces::names::{NamesClient, NamesError};
-use interfaces::nic::{LENGTH_BYTES, MAX_FRAME, MIN_FRAME, NicClient, NicError};
+use idl::Failure;
+use protocols::names::{NamesClient, NamesError};
+use protocols::nic::{LENGTH_BYTES, MAX_FRAME, MIN_FRAME, NicClient, NicError};
 use runtime::connection::{Connection, NameService};
 use runtime::window::Page;
 use runtime::{Direct, program};

@@ -2,7 +2,7 @@
 
 use abi::info::{self, Portal};
 use abi::{Error, NEVER, layout, rights};
-use interface::{Reply, Request};
+use idl::{Reply, Request};
 use runtime::entry::Owned;
 use runtime::server::{self, Serve};
 use runtime::{Entry, op, table};

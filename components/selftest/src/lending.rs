@@ -7,7 +7,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use abi::info::{self, Record};
 use abi::layout::MAX_ACTIVATIONS;
 use abi::{Control, Error, NEVER as NEVER_ENDS};
-use interface::{Reply, Request};
+use idl::{Reply, Request};
 use runtime::entry::Owned;
 use runtime::op::{self, Schedule};
 use runtime::server::{self, Serve};

@@ -3,7 +3,7 @@
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use abi::{Control, Error, MAX_DEPTH, MAX_THREADS, NEVER, rights};
-use interface::{Reply, Request};
+use idl::{Reply, Request};
 use runtime::entry::Owned;
 use runtime::op::{self, Schedule};
 use runtime::server::{self, Serve};

@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use abi::layout::PAGE_FAULT;
 use abi::rights::{MAP_EXECUTE, MAP_READ};
 use abi::{Error, PAGE_BYTES, info};
-use interface::{Reply, Request};
+use idl::{Reply, Request};
 use runtime::entry::Owned;
 use runtime::op::{self, Schedule};
 use runtime::server::{self, Serve};

@@ -1,8 +1,8 @@
 //! Components that do not last, for the boot tests of restarts: `restarts dies`, `restarts no-device`, `restarts fragile`;
 //! and one that calls what is not there: `restarts seeks`.
 
-use interface::{Failure, Input, Output, Reply, Request};
-use interfaces::file::{FileClient, FileError, FileServer, Image, Kind, Stat};
+use idl::{Failure, Input, Output, Reply, Request};
+use protocols::file::{FileClient, FileError, FileServer, Image, Kind, Stat};
 use runtime::connection::Connection;
 use runtime::log;
 use runtime::program::{self, STATUS_OF_NO_DEVICE};

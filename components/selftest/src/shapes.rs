@@ -8,7 +8,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use abi::layout::MAX_TABLE_ENTRIES;
 use abi::rights::{self, Kind};
 use abi::{Control, Error, MAX_SHAPES, MESSAGE_BYTES, expect, info, op as operations};
-use interface::{Code, Protocol, Reply, Request};
+use idl::{Code, Protocol, Reply, Request};
 use runtime::entry::Owned;
 use runtime::server::{self, Serve};
 use runtime::{Entry, message, op, table};

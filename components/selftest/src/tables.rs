@@ -6,7 +6,7 @@ use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use abi::layout::{FIRST_FREE, MAX_TABLE_ENTRIES, PAGE_FAULT, TABLE_ENTRIES};
 use abi::rights::{self, Kind};
 use abi::{Control, Error, info, op as operations};
-use interface::{Reply, Request};
+use idl::{Reply, Request};
 use runtime::entry::Owned;
 use runtime::op::{self, Schedule};
 use runtime::server::{self, Serve};

@@ -2,8 +2,8 @@
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use interface::{Delegate, Failure};
-use interfaces::console::{ConsoleClient, ConsoleError, Mode};
+use idl::{Delegate, Failure};
+use protocols::console::{ConsoleClient, ConsoleError, Mode};
 use runtime::connection::{Name, Source};
 use runtime::entry::Owned;
 use runtime::server::{self, ServeWord};

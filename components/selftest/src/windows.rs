@@ -7,7 +7,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 use abi::window::{MAX_HANDED_ON, MAX_PAGES, PAGES, SLOTS, WRITABLE};
 use abi::{Control, Error, PAGE_BYTES, expect, layout};
-use interface::{Answer, Memory, Reply, Request};
+use idl::{Answer, Memory, Reply, Request};
 use runtime::entry::Owned;
 use runtime::server::{self, Serve};
 use runtime::thread::{self, Thread};
@@ -60,7 +60,7 @@ impl Serve for Adds {
 
 /// A portal to a service of ours that takes windows.
 fn portal<S: Serve>() -> Result<(Owned, Owned), Error> {
-    let shape = Owned::new(op::shape_new(Entry::SPECIAL, interface::WINDOW_PORTAL.as_bytes())?);
+    let shape = Owned::new(op::shape_new(Entry::SPECIAL, idl::WINDOW_PORTAL.as_bytes())?);
     let service = Owned::new(service_here::<S>(shape.entry())?);
     let portal = Owned::new(table::allocate()?);
     op::portal_new(Entry::OWN, service.entry(), 0, portal.entry(), 0)?;
@@ -352,7 +352,7 @@ fn many() -> Result<(), &'static str> {
 /// Calls a domain with an account of 0, 1, 2 … frames, with a window of so many pages: refused as exhausted, until it has enough. It dies then,
 /// for nothing is mapped there.
 fn poor(pages_lent: usize) -> Result<(), &'static str> {
-    let shape = Owned::new(op::shape_new(Entry::SPECIAL, interface::WINDOW_PORTAL.as_bytes()).map_err(text)?);
+    let shape = Owned::new(op::shape_new(Entry::SPECIAL, idl::WINDOW_PORTAL.as_bytes()).map_err(text)?);
     let lent = pages(pages_lent, 1);
     let make = |frames: u64| -> Result<_, Error> {
         let account = Owned::new(op::account_new(Entry::OWN, frames)?);
@@ -388,7 +388,7 @@ fn poor(pages_lent: usize) -> Result<(), &'static str> {
 }
 
 fn slots() -> Result<(), &'static str> {
-    let shape = Owned::new(op::shape_new(Entry::SPECIAL, interface::WINDOW_PORTAL.as_bytes()).map_err(text)?);
+    let shape = Owned::new(op::shape_new(Entry::SPECIAL, idl::WINDOW_PORTAL.as_bytes()).map_err(text)?);
     let before = frames()?;
     for first in [SLOTS, SLOTS + 1] {
         let domain = Owned::new(op::domain_new(Entry::OWN, 0, "slots").map_err(text)?);

@@ -3,8 +3,8 @@
 use alloc::string::{String, ToString};
 
 use inspection as inspect;
-use interfaces::parent::State;
-use interfaces::process::Force;
+use protocols::parent::State;
+use protocols::process::Force;
 use runtime::label;
 use shelleval::State as ShellState;
 

@@ -7,10 +7,10 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use abi::level;
-use interface::Failure;
-use interfaces::file::FileError;
-use interfaces::listing::{self, Record};
-use interfaces::parent::{OF_PROGRAM, ParentClient, ParentError};
+use idl::Failure;
+use protocols::file::FileError;
+use protocols::listing::{self, Record};
+use protocols::parent::{OF_PROGRAM, ParentClient, ParentError};
 use runtime::stream::FILE_SYSTEM;
 use runtime::sync::Once;
 use runtime::{Direct, Entry, label, op};

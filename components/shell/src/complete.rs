@@ -3,9 +3,9 @@
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use interfaces::file::Kind;
-use interfaces::listing::Listing;
 use lineedit::Completions;
+use protocols::file::Kind;
+use protocols::listing::Listing;
 use runtime::stream::FILE_SYSTEM;
 
 use shelleval::State;

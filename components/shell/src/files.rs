@@ -3,7 +3,7 @@
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use interfaces::file::FileClient;
+use protocols::file::FileClient;
 use runtime::connection::Direct;
 use runtime::entry::Owned;
 use runtime::stream::FILE_SYSTEM;

@@ -3,7 +3,7 @@
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use abi::rights;
-use interface::Delegate;
+use idl::Delegate;
 use runtime::entry::Entry;
 use runtime::{op, thread};
 

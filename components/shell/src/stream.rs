@@ -10,12 +10,12 @@ use core::sync::atomic::{AtomicBool, Ordering};
 
 use abi::layout::FIRST_FREE;
 use abi::rights::{COPY, WRITE};
-use interface::{Delegate, Failure};
-use interfaces::console::ConsoleError;
-use interfaces::file::TRUNCATE;
-use interfaces::pipes::{PipeEndClient, PipeError};
-use interfaces::stream::StreamError;
+use idl::{Delegate, Failure};
 use loader::startup::ENTRY;
+use protocols::console::ConsoleError;
+use protocols::file::TRUNCATE;
+use protocols::pipes::{PipeEndClient, PipeError};
+use protocols::stream::StreamError;
 use runtime::connection::Direct;
 use runtime::entry::{Entry, Owned};
 use runtime::pipes::{self, PIPES};

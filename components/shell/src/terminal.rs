@@ -4,9 +4,9 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use abi::rights;
-use interface::{Delegate, Failure};
-use interfaces::console::{ConsoleClient, ConsoleError, Mode};
+use idl::{Delegate, Failure};
 use lineedit::{Completions, Editor, Outcome};
+use protocols::console::{ConsoleClient, ConsoleError, Mode};
 use runtime::connection::{Connection, Given, Name, Source};
 use runtime::entry::Entry;
 use runtime::thread;

@@ -7,9 +7,9 @@ use alloc::vec::Vec;
 
 use abi::NEVER;
 use abi::info::{self, status};
-use interface::Failure;
-use interfaces::file::{FileError, Kind};
-use interfaces::process::ProcessError;
+use idl::Failure;
+use protocols::file::{FileError, Kind};
+use protocols::process::ProcessError;
 use runtime::child::Child;
 use runtime::entry::Owned;
 use runtime::stream::FILE_SYSTEM;

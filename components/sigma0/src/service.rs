@@ -3,8 +3,8 @@
 use crate::{pager, tickets};
 use abi::rights::{CONTROL, Kind, WRITE};
 use abi::{Error, layout};
-use interface::{Delegated, Reply, Request};
-use interfaces::sigma0::{Sigma0Error, Sigma0Server};
+use idl::{Delegated, Reply, Request};
+use protocols::sigma0::{Sigma0Error, Sigma0Server};
 use runtime::server::Serve;
 use runtime::{Entry, message, op};
 

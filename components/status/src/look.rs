@@ -7,9 +7,9 @@
 
 use abi::info::{self, Record};
 use alloc::vec::Vec;
-use interfaces::listing::Listing;
-use interfaces::names::NamesClient;
-use interfaces::parent::ParentClient;
+use protocols::listing::Listing;
+use protocols::names::NamesClient;
+use protocols::parent::ParentClient;
 use runtime::entry::Owned;
 use runtime::{Direct, Entry, op};
 use status_json::portals::{Edges, Service, Services};
@@ -25,7 +25,7 @@ const TRIES: u32 = 4;
 /// Bytes of names asked for at once.
 const NAMES_BYTES: usize = 512;
 /// Longest name of a service.
-const NAME_BYTES: usize = interfaces::names::MAX_NAME;
+const NAME_BYTES: usize = protocols::names::MAX_NAME;
 
 /// What was found out, and room for what is.
 pub struct Looked {

@@ -1,4 +1,4 @@
-//! The running system as data, for whoever draws it: see [`interfaces::status`].
+//! The running system as data, for whoever draws it: see [`protocols::status`].
 //!
 //! | module | what |
 //! |---|---|
@@ -21,8 +21,8 @@ extern crate alloc;
 mod look;
 
 use abi::rights::{self, Kind};
-use interface::{Reply, Request};
-use interfaces::status::{StatusError, StatusServer};
+use idl::{Reply, Request};
+use protocols::status::{StatusError, StatusServer};
 use runtime::server::{self, Serve};
 use runtime::sync::Mutex;
 use runtime::{Entry, op};

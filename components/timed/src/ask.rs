@@ -1,8 +1,8 @@
 //! One question and its answer.
 
-use interface::Failure;
-use interfaces::net::{Endpoint, NetError};
-use interfaces::random::RandomClient;
+use idl::Failure;
+use protocols::net::{Endpoint, NetError};
+use protocols::random::RandomClient;
 use runtime::connection::{Connection, Name};
 use runtime::op;
 use sntp::{Bad, PACKET_BYTES, PORT, Request, Sample};

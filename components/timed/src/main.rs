@@ -19,8 +19,8 @@ use alloc::format;
 use alloc::string::String;
 
 use ask::SECOND;
-use interface::Failure;
-use interfaces::time::{TimeClient, TimeError};
+use idl::Failure;
+use protocols::time::{TimeClient, TimeError};
 use runtime::{Direct, thread};
 use sntp::{Outcome, Sample, Schedule};
 

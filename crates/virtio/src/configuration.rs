@@ -1,7 +1,7 @@
 //! The device's configuration space as the bus told it: a copy that can be read, and whose base registers can
 //! be measured, but through which nothing reaches the device.
 
-use interfaces::bus::CONFIGURATION_BYTES;
+use protocols::bus::CONFIGURATION_BYTES;
 use virtio_drivers::transport::pci::bus::{ConfigurationAccess, DeviceFunction};
 
 const WORDS: usize = 64;

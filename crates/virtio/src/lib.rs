@@ -10,9 +10,9 @@ pub mod memory;
 
 use core::fmt;
 
-use interface::{Delegate, Failure, Transport};
-use interfaces::bus::{BusClient, BusError, CONFIGURATION_BYTES};
+use idl::{Delegate, Failure, Transport};
 pub use memory::Memory;
+use protocols::bus::{BusClient, BusError, CONFIGURATION_BYTES};
 use virtio_drivers::transport::pci::bus::{DeviceFunction, PciRoot};
 use virtio_drivers::transport::pci::{PciTransport, VirtioPciError};
 

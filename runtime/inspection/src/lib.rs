@@ -11,9 +11,9 @@ use alloc::vec::Vec;
 use runtime::Entry;
 use runtime::abi::info::{self, Record};
 use runtime::connection::{Connection, Direct, Given};
-use runtime::interface::Failure;
-use runtime::interfaces::parent::{ParentClient, ParentError, State};
-use runtime::interfaces::process::{ProcessClient, ProcessError};
+use runtime::idl::Failure;
+use runtime::protocols::parent::{ParentClient, ParentError, State};
+use runtime::protocols::process::{ProcessClient, ProcessError};
 
 /// The program server.
 pub static PROC: ProcessClient<Connection<Given>> = ProcessClient(Connection::new(Given("proc")));

@@ -1,6 +1,6 @@
 //! The network for those who use it: a session, its sockets, and waiting for them.
 //!
-//! Sockets never wait ([`interfaces::net`]). A server asks for [events](Session::events) and goes on with
+//! Sockets never wait ([`protocols::net`]). A server asks for [events](Session::events) and goes on with
 //! whoever has one; a tool that does one thing at a time says what it wants [until](Session::until) it is done.
 #![no_std]
 #![forbid(unsafe_code)]
@@ -9,11 +9,11 @@ pub mod target;
 
 use abi::{Error, rights};
 use core::net::IpAddr;
-use interface::{Delegate, Delegated, Failure};
-use interfaces::net::{
+use idl::{Delegate, Delegated, Failure};
+use protocols::net::{
     ConnectionClient, DatagramsClient, EVENT_BYTES, EchoClient, ListenerClient, NetClient, QueryClient, SessionClient,
 };
-pub use interfaces::net::{Endpoint, MAY_CLOSE, MAY_READ, MAY_WRITE, NetError, READABLE, Received, WRITABLE};
+pub use protocols::net::{Endpoint, MAY_CLOSE, MAY_READ, MAY_WRITE, NetError, READABLE, Received, WRITABLE};
 use runtime::connection::{Connection, Name};
 use runtime::entry::Owned;
 use runtime::{Direct, Entry, op};

@@ -2,7 +2,7 @@
 
 use core::net::{IpAddr, Ipv4Addr};
 
-use interface::Failure;
+use idl::Failure;
 
 use crate::{Endpoint, NetError, Refusal, Session};
 

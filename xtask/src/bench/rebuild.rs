@@ -15,7 +15,7 @@ use std::time::{Instant, SystemTime};
 const CHANGES: [(&str, &str, u32); 3] = [
     ("a program", "apps/wc/src/main.rs", 4),
     ("a component", "components/names/src/main.rs", 6),
-    ("an interface", "crates/interfaces/src/file.rs", 15),
+    ("an interface", "crates/protocols/src/file.rs", 15),
 ];
 /// What runs then.
 const COMMAND: &str = "true";

@@ -308,7 +308,7 @@ mod tests {
         assert!(may("crates/system", "crates/abi"));
         assert!(may("nucleus", "crates/abi"));
         assert!(may("components/ramfs", "runtime"));
-        assert!(may("apps/ls", "crates/interface"));
+        assert!(may("apps/ls", "crates/idl"));
         assert!(may("apps/ls", "apps/tool"));
         assert!(!may("components/ramfs", "apps/tool"));
         assert!(!may("crates/system", "runtime"));

@@ -330,18 +330,18 @@ mod tests {
 
     #[test]
     fn a_crate_or_module_means_the_tests_in_it() {
-        let test = "interface_macros::parse::tests::x";
-        for name in ["interface_macros", "interface-macros", "interface_macros::parse", test] {
+        let test = "idl_macros::parse::tests::x";
+        for name in ["idl_macros", "idl-macros", "idl_macros::parse", test] {
             assert!(is_in(test, name), "{name}");
         }
-        for name in ["interface", "interface_macros::par", "parse", "interface_macros::parse::tests::x::y"] {
+        for name in ["idl", "idl_macros::par", "parse", "idl_macros::parse::tests::x::y"] {
             assert!(!is_in(test, name), "{name}");
         }
     }
 
     #[test]
     fn packages_of_tests() {
-        assert!(in_package("interface_macros::parse::tests::x", "interface-macros"));
-        assert!(!in_package("interface::tests::x", "interface-macros"));
+        assert!(in_package("idl_macros::parse::tests::x", "idl-macros"));
+        assert!(!in_package("idl::tests::x", "idl-macros"));
     }
 }

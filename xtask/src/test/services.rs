@@ -58,7 +58,7 @@ fn mistakes(table: &str, methods: &BTreeMap<String, bool>) -> Vec<String> {
 fn each_method_has_its_row() -> Result<()> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let mut all = BTreeMap::new();
-    for file in crate::services::files(&root.join("crates/interfaces/golden"), "txt")? {
+    for file in crate::services::files(&root.join("crates/protocols/golden"), "txt")? {
         all.extend(methods(&read_text(&file)?));
     }
     assert!(all.len() > 90, "{} methods are too few", all.len());

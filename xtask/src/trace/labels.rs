@@ -25,7 +25,7 @@ impl Labels {
     /// Those of a system's components and programs.
     pub fn of(project: &Project, system: &System, programs: &Programs) -> Result<Self> {
         let services = services::all(project, &system.domains(), programs)?;
-        Ok(Self { methods: methods(&project.root.join("crates/interfaces/golden"))?, services })
+        Ok(Self { methods: methods(&project.root.join("crates/protocols/golden"))?, services })
     }
 
     /// `Connection.read`, as much of it as is known, and whether it shows a window.
@@ -92,7 +92,7 @@ mod tests {
     #[test]
     fn the_tree_has_names_for_a_request() -> Result<()> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-        let methods = methods(&root.join("crates/interfaces/golden"))?;
+        let methods = methods(&root.join("crates/protocols/golden"))?;
         for (interface, method) in [("Connection", "read"), ("Listener", "accept"), ("Nic", "send"), ("File", "read")] {
             let found = methods.iter().any(|((of, _), name)| of == interface && name == method);
             assert!(found, "{interface}.{method}");

@@ -12,7 +12,7 @@ use abi::rights::Kind;
 use abi::{Control, Error, NEVER, expect, op as abi_op};
 use alloc::vec::Vec;
 use core::sync::atomic::AtomicU64;
-use interface::{Reply, Request};
+use idl::{Reply, Request};
 use runtime::entry::Owned;
 use runtime::server::{self, Serve};
 use runtime::sync::Mutex;

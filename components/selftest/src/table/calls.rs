@@ -4,7 +4,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 use abi::{Control, Error, NEVER, op as abi_op, rights};
 use alloc::sync::Arc;
-use interface::{Reply, Request};
+use idl::{Reply, Request};
 use runtime::entry::Owned;
 use runtime::server::{self, Serve};
 use runtime::sync::Mutex;

@@ -10,7 +10,7 @@ use abi::level::{ONE, THREE, TWO, ZERO};
 use abi::window::WRITABLE;
 use abi::{Control, Error, NEVER, expect, op as abi_op};
 use alloc::boxed::Box;
-use interface::WINDOW_PORTAL;
+use idl::WINDOW_PORTAL;
 use runtime::entry::Owned;
 use runtime::sync::Once;
 use runtime::{Entry, message, op};

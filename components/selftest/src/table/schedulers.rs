@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use abi::{NEVER, info};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use interfaces::parent::{Force, ParentClient};
+use protocols::parent::{Force, ParentClient};
 use runtime::entry::Owned;
 use runtime::{Direct, Entry, op, thread};
 

@@ -6,7 +6,7 @@ use abi::rights::{MAP_READ, MAP_WRITE};
 use abi::window::WRITABLE;
 use abi::{Control, Error, NEVER};
 use alloc::boxed::Box;
-use interface::{Reply, Request};
+use idl::{Reply, Request};
 use runtime::entry::Owned;
 use runtime::server::{self, Serve};
 use runtime::sync::{Mutex, Once};
@@ -144,7 +144,7 @@ impl Gate {
 }
 
 fn shape() -> Result<Owned, &'static str> {
-    op::shape_new(Entry::SPECIAL, interface::WINDOW_PORTAL.as_bytes()).map(Owned::new).map_err(text)
+    op::shape_new(Entry::SPECIAL, idl::WINDOW_PORTAL.as_bytes()).map(Owned::new).map_err(text)
 }
 
 /// Writes the secret: from here on no callee may read or overwrite it.

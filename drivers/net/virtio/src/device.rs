@@ -5,9 +5,9 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use bitflags::bitflags;
-use interface::{Delegate, Input, Output};
-use interfaces::bus::BusClient;
-use interfaces::nic::{LENGTH_BYTES, MAX_FRAME, MIN_FRAME, NicError};
+use idl::{Delegate, Input, Output};
+use protocols::bus::BusClient;
+use protocols::nic::{LENGTH_BYTES, MAX_FRAME, MIN_FRAME, NicError};
 use runtime::Direct;
 use virtio::{Memory, memory};
 use virtio_drivers::PAGE_SIZE;

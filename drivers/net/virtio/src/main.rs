@@ -1,7 +1,7 @@
 //! Driver of virtio network devices (virtio 1.2, 5.1) over PCI, with the crate `virtio-drivers`.
 //!
 //! It has what the bus gave it: the device's registers, its interrupt, and frames that the bus keeps. Frames
-//! of Ethernet come and go by calls ([`interfaces::nic`]); who receives waits here for the interrupt, so
+//! of Ethernet come and go by calls ([`protocols::nic`]); who receives waits here for the interrupt, so
 //! there is no thread of its own. A machine without such a device is no mistake: the driver says so and ends.
 #![no_std]
 #![no_main]
@@ -14,9 +14,9 @@ use alloc::string::{String, ToString};
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use device::Device;
-use interface::{Delegate, Failure, Input, Output, Reply, Request};
-use interfaces::bus::{BusClient, BusError};
-use interfaces::nic::{NicError, NicServer};
+use idl::{Delegate, Failure, Input, Output, Reply, Request};
+use protocols::bus::{BusClient, BusError};
+use protocols::nic::{NicError, NicServer};
 use runtime::server::{self, Serve};
 use runtime::sync::Mutex;
 use runtime::{Direct, Entry, op, program, thread};

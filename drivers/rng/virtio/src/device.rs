@@ -3,9 +3,9 @@
 use alloc::format;
 use alloc::string::{String, ToString};
 
-use interface::Delegate;
-use interfaces::bus::BusClient;
-use interfaces::entropy::EntropyError;
+use idl::Delegate;
+use protocols::bus::BusClient;
+use protocols::entropy::EntropyError;
 use runtime::Direct;
 use virtio::{Memory, memory};
 use virtio_drivers::device::common::Feature;

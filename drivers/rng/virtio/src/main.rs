@@ -13,9 +13,9 @@ use alloc::string::{String, ToString};
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 use device::{CHUNK, Device};
-use interface::{Delegate, Failure, Reply, Request};
-use interfaces::bus::{BusClient, BusError};
-use interfaces::entropy::{EntropyError, EntropyServer, MAX_ENTROPY};
+use idl::{Delegate, Failure, Reply, Request};
+use protocols::bus::{BusClient, BusError};
+use protocols::entropy::{EntropyError, EntropyServer, MAX_ENTROPY};
 use runtime::server::{self, Serve};
 use runtime::sync::Mutex;
 use runtime::{Direct, Entry, op, program};

@@ -7,7 +7,7 @@ use abi::{Control, Error, expect, op};
 
 use super::system_call;
 use crate::status::check;
-use interface::{AllWords, Words};
+use idl::{AllWords, Words};
 
 /// Words 0 to 2 go there.
 const SEMAPHORE: Control = Control::expecting(expect::words(0b00111));

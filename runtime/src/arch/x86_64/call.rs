@@ -6,7 +6,7 @@ use abi::layout::{ENTRY_BYTES, RETURN};
 use abi::{Control, Error, expect, op};
 
 use crate::status::check;
-use interface::{AllWords, Words};
+use idl::{AllWords, Words};
 
 /// Words 0 to 2 go there.
 const SEMAPHORE: Control = Control::expecting(expect::words(0b00111));

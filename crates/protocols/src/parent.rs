@@ -1,0 +1,89 @@
+//! What every domain can ask of the one that created it: `roottask` for components, `proc` for programs.
+
+use idl::{codes, interface, scalar_enum};
+
+codes! {
+    /// Why the parent refused.
+    pub enum ParentError {
+        1 BadName "not a valid service name"
+        2 NotAllowed "`services` in the system description does not let this component do it"
+        3 Full "as many names as there can be, or as one program may have"
+        4 NoVault "this component keeps nothing over its death"
+        5 NoSuchComponent "no component that runs has this domain"
+        6 Essential "a component without which the machine stops"
+        7 StaysDead "a component that nobody starts again"
+        8 Taken "the name belongs to a component, or to another program"
+        9 NotAService "not a service that may be passed on"
+        10 NoStandby "no scheduler stands by yet that would take over its CPU"
+        11 Confined "not for a program that may reach only what is on a list"
+        12 Flow "names are everybody's: a tainted program publishes none, a tainted component each once"
+        13 NotTrusted "only for components that are `trusted` in the system description"
+    }
+}
+
+/// A record of `compartments`: one that the description declares.
+pub const DECLARED: u8 = 0;
+/// A record of `compartments`: one that a program has when the shell starts it.
+pub const OF_PROGRAM: u8 = 1;
+
+/// Names that one program can have.
+pub const MAX_PROGRAM_SERVICES: usize = 4;
+
+scalar_enum! {
+    /// How sure the one is who ends a component.
+    pub enum Force {
+        0 Gentle "only what comes back by itself"
+        1 Forced "whatever comes of it"
+    }
+}
+
+scalar_enum! {
+    /// What becomes of a component.
+    pub enum State {
+        0 Runs "it runs"
+        1 Waits "it does not run; it is started later"
+        2 Dead "it does not run, and nobody starts it again"
+    }
+}
+
+/// Who created this domain. The badge says who asks.
+#[interface]
+pub trait Parent {
+    /// Publishes a service under a name; it stays known when the name service restarts. Of `roottask`: a name that
+    /// the system description gives to the caller.
+    #[repeatable]
+    fn publish(&self, name: &str, service: Delegate) -> Result<(), ParentError>;
+    /// The component's own vault: a call entry of `crate::vault::Vault`.
+    #[repeatable]
+    fn vault(&self) -> Result<Delegated, ParentError>;
+    /// A domain that the caller made gets its portal to `names` (`layout::NAMES`), now and after every
+    /// restart of the name service. What stands there before must be empty.
+    fn equip(&self, domain: Delegate) -> Result<(), ParentError>;
+    /// Ends the component whose domain has this number. Only for who may stop the machine; what the
+    /// system description does not start again is ended only by force.
+    fn kill(&self, domain: u64, force: Force) -> Result<(), ParentError>;
+    /// The component with the lowest number of a domain above `after`: that number, and how often the component
+    /// was started again since boot. Zeros if there is none.
+    #[repeatable]
+    fn restarts(&self, after: u64) -> Result<(u64, u64), ParentError>;
+    /// What becomes of the component with this name.
+    #[repeatable]
+    fn state(&self, component: &str) -> Result<State, ParentError>;
+    /// As `publish`, for a program of the caller's: never a name that the description gives to a component, whether it
+    /// runs or not. Only for who may stop the machine.
+    #[repeatable]
+    fn publish_for_program(&self, name: &str, service: Delegate) -> Result<(), ParentError>;
+    /// Programs whose account the system description gives, from a position on (0 at first), as
+    /// [`crate::listing::Listing`] reads them: value = frames. Gives bytes and the next position, 0 after the last.
+    #[repeatable]
+    fn programs(&self, position: u64, into: &mut [u8]) -> Result<(usize, u64), ParentError>;
+    /// The compartments of the system description, and then those of its programs, from a position on (0 at first), as
+    /// [`crate::listing::Listing`] reads them: [`DECLARED`] has the name of a compartment, [`OF_PROGRAM`] that of a program; value = 8 · handle + level.
+    /// Gives bytes and the next position, 0 after the last. Only for trusted components: they own all of them.
+    #[repeatable]
+    fn compartments(&self, position: u64, into: &mut [u8]) -> Result<(usize, u64), ParentError>;
+    /// The compartments with which the component whose domain has this number started: 8 · handle + level each, as many as fit; 0 if it is trusted, and so
+    /// owns all. Gives their bytes. Only for trusted components.
+    #[repeatable]
+    fn compartments_of(&self, domain: u64, into: &mut [u8]) -> Result<usize, ParentError>;
+}

@@ -1,0 +1,37 @@
+//! The source of memory and the pager of everyone who brings no other. The badge says which domain asks.
+
+use idl::{codes, interface};
+
+codes! {
+    /// Why the source of memory refused.
+    pub enum Sigma0Error {
+        1 AccountExhausted "the account has no frames left"
+        2 NoFrames "no free block of this size"
+        3 Occupied "something is mapped there already"
+        4 BadAddress "not aligned, or outside of what may be mapped"
+        5 BadRights "writable and executable, or no rights that exist"
+        6 NotManaged "not a domain that this caller handed over"
+        7 Full "as many domains or accounts as this caller may hand over"
+        8 Failed "the nucleus refused an entry"
+        9 NotAnAccount "not an account that may be drawn from"
+        10 NotADomain "not a domain that may be changed"
+    }
+}
+
+/// The source of memory.
+#[interface]
+pub trait Sigma0 {
+    /// Maps 2^order clear pages at an address of the caller, charged to its account.
+    fn draw(&self, address: u64, order: u64, rights: u64) -> Result<(), Sigma0Error>;
+    /// The same, charged to an account that the caller handed over with `manage_account`.
+    fn draw_for(&self, ticket: u64, address: u64, order: u64, rights: u64) -> Result<(), Sigma0Error>;
+    /// For loaders, first half: hands over a new domain's account; gives the ticket for the second. Components and programs
+    /// have numbers of tickets that do not take room from each other; each program has 8, those of the domains that it
+    /// makes included (`Full`).
+    fn manage_account(&self, account: Delegate) -> Result<u64, Sigma0Error>;
+    /// Second half: hands over the domain itself, whose own account pays from here on. From now on its page faults in its heap, which begins at
+    /// the page `heap`, and in its stacks are served, and its entry `SIGMA0` leads here.
+    fn manage_domain(&self, ticket: u64, heap: u64, domain: Delegate) -> Result<(), Sigma0Error>;
+    /// Lets go of both; the loader does this before it removes the domain.
+    fn forget(&self, ticket: u64) -> Result<(), Sigma0Error>;
+}

@@ -1,0 +1,24 @@
+//! The running system as data.
+
+use idl::{codes, interface};
+
+codes! {
+    /// Why there is no data.
+    pub enum StatusError {
+        1 Gone "so many snapshots were taken since that this one was let go"
+        2 NotTold "the nucleus tells nothing"
+    }
+}
+
+/// The running system as JSON (the book says what stands in it): a text is taken once and read in pieces, so that
+/// all of it is of the same moment, and readers do not disturb each other.
+#[interface]
+pub trait Status {
+    /// Takes a snapshot: its number and its bytes. One that was begun within the last second is given to all: a
+    /// snapshot costs much, and whoever asks often gets no more of it.
+    #[repeatable]
+    fn take(&self) -> Result<(u64, u64), StatusError>;
+    /// Bytes of a snapshot from an offset on; gives how many, 0 at the end.
+    #[repeatable]
+    fn read(&self, snapshot: u64, offset: u64, into: &mut [u8]) -> Result<usize, StatusError>;
+}

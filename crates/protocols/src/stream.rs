@@ -1,0 +1,30 @@
+//! Bytes in and out, in order: what a program's standard streams speak.
+
+use idl::{codes, interface};
+
+codes! {
+    /// Why a stream refused.
+    pub enum StreamError {
+        1 Closed "nobody reads from the other end"
+        2 Interrupted "the wait was interrupted"
+        3 NotReadable "this stream cannot be read"
+        4 NotWritable "this stream cannot be written"
+        5 Failed "the device behind the stream failed"
+        6 NotAllowed "this entry of the stream may not do it"
+        7 NotASemaphore "not a semaphore, or one that may not be raised"
+        8 NotADomain "not a domain, or one that takes no entry at this index"
+        9 NoSpace "no room for files is left: df shows how much there is, rm makes some"
+        10 Flow "its compartment forbids it: `explain` says why"
+    }
+}
+
+/// A stream of bytes.
+#[interface]
+pub trait Stream {
+    /// Waits until there is something and reads at most what fits; 0 is the end.
+    #[repeatable]
+    fn read(&self, into: &mut [u8]) -> Result<usize, StreamError>;
+    /// Writes; gives how many bytes were taken, at least one.
+    #[repeatable]
+    fn write(&self, bytes: &[u8]) -> Result<usize, StreamError>;
+}
