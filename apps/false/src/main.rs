@@ -1,4 +1,4 @@
-//! `false`: ends badly.
+//! `false`: ends with status 1.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]

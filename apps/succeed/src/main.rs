@@ -1,8 +1,0 @@
-//! `true`: ends well. The smallest program; the benchmark of `spawn` starts it.
-#![no_std]
-#![no_main]
-#![forbid(unsafe_code)]
-
-runtime::entry!(main);
-
-fn main() {}
