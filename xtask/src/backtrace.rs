@@ -250,8 +250,11 @@ mod tests {
     #[test]
     fn lines_about_places_are_read() {
         let place =
-            Place::read("[0.34] domain 19 fault was at 0x123f54, stack 0xfe000 0x0:0x145772 0x10:0x10ca1c").unwrap();
-        assert_eq!((place.domain, place.name, place.pc, place.sp), ("domain 19 fault", "fault", 0x12_3f54, 0xf_e000));
+            Place::read("[0.34] domain 19 negtest was at 0x123f54, stack 0xfe000 0x0:0x145772 0x10:0x10ca1c").unwrap();
+        assert_eq!(
+            (place.domain, place.name, place.pc, place.sp),
+            ("domain 19 negtest", "negtest", 0x12_3f54, 0xf_e000)
+        );
         assert_eq!(place.stack.into_iter().collect::<Vec<_>>(), [(0xf_e000, 0x14_5772), (0xf_e010, 0x10_ca1c)]);
         assert_eq!(place.link, None);
         let place = Place::read("domain 3 a b was at 0x10, stack 0x20, link 0x30").unwrap();
@@ -268,7 +271,7 @@ mod tests {
         let log = ["[0.3] domain 3 a b died, status 0x600: page fault at 0x10, pc 0x20: its handler gave up"];
         assert!(place.cause(log.into_iter()).lines().nth(1).is_some_and(|line| line == ADVICE));
         for other in [
-            "domain 19 fault died, status 0x300: page fault at 0x0, pc 0x123f54",
+            "domain 19 negtest died, status 0x300: page fault at 0x0, pc 0x123f54",
             "roottask was at 0x10, stack 0x20",
             "domain 3 a was at 10, stack 0x20",
             "domain 3 a was at 0x10, stack 0x20 0x8",

@@ -207,7 +207,7 @@ pub struct MemoryOptions {
     ./x lines nucleus   each file of the nucleus\n\n\
     A line counts if something other than a comment stands on it, and if it is none of a test.")]
 pub struct LinesOptions {
-    /// The files of this crate only: its folder, such as apps/fault
+    /// The files of this crate only: its folder, such as apps/negtest
     #[arg(value_name = "CRATE")]
     pub name: Option<String>,
 }
@@ -471,8 +471,8 @@ pub struct RunOptions {
 
 /// `./x symbols`
 #[derive(Args, Clone)]
-#[command(after_help = "For `domain 25 fault died, status 0x300: page fault at 0x0, pc 0x10a2c0, ...`:\n  \
-    ./x symbols 0x10a2c0 fault\n\n\
+#[command(after_help = "For `domain 25 negtest died, status 0x300: page fault at 0x0, pc 0x10a2c0, ...`:\n  \
+    ./x symbols 0x10a2c0 negtest\n\n\
     `dmesg > log` on a machine, and here the backtraces of all that died there:\n  \
     ./x symbols --log log\n\n\
     The address is sought in what `./x run` would build now: a log of an older build may show other places.")]

@@ -56,7 +56,7 @@ fn of_log(project: &Project, options: &SymbolsOptions, log: &str) -> Result<Stri
         }
     }
     if text.is_empty() {
-        bail!("no line says where a domain was (as `domain 19 fault was at 0x10a2c0, stack 0xfe9d0 ...`)");
+        bail!("no line says where a domain was (as `domain 19 negtest was at 0x10a2c0, stack 0xfe9d0 ...`)");
     }
     Ok(text)
 }

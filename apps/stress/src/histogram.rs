@@ -51,9 +51,9 @@ pub const OF_PROGRAMS: Excuses = Excuses {
         (Error::NotRunnable, "only the scheduler sees it; stressor's does"),
         (Error::Taken, "only who has the machine takes interrupt lines; stressor does"),
         (Error::Registers, "only drivers have registers of devices; the test windows shows some"),
-        (Error::TooDerived, "a copy of a copy a thousand times; the test crimes-refusals does that"),
+        (Error::TooDerived, "a copy of a copy a thousand times; the test negative-refusals does that"),
         (Error::TooOften, "a window is handed on from hand to hand; the test windows does that"),
-        (Error::RunsInIt, "originals of what a program runs in are its maker's; the test crimes-refusals has one"),
+        (Error::RunsInIt, "originals of what a program runs in are its maker's; the test negative-refusals has one"),
     ],
     rare: &[(Error::TooDeep, "each takes a chain of as many calls as there may be")],
 };

@@ -109,19 +109,19 @@ fn check(is_so: bool) -> Result<(), Error> {
     if is_so { Ok(()) } else { Err(Error::BadArgument) }
 }
 
-/// What comes of a deed of a domain with these labels, or with the usual ones.
-fn tries(account: &Owned, labels: Option<[Entry; 2]>, deed: Deed<'_>) -> Result<String, String> {
+/// What comes of an action of a domain with these labels, or with the usual ones.
+fn tries(account: &Owned, labels: Option<[Entry; 2]>, action: Action<'_>) -> Result<String, String> {
     let text = |error: Error| error.text();
     let child = child(account, labels).map_err(text)?;
-    let step = match deed {
-        Deed::Calls(service) => {
+    let step = match action {
+        Action::Calls(service) => {
             let portal = op::portal_new(child.domain.entry(), service.entry(), 0, Entry(0), 0).map_err(text)?;
             on_semaphore(portal, [0; 6])
         }
-        Deed::Signals(semaphore) => {
+        Action::Signals(semaphore) => {
             on_semaphore(child.give(semaphore.entry()).map_err(text)?, [numbers::V, 0, 0, 0, 0, 0])
         }
-        Deed::Cleans(handle) => operation(numbers::LABEL, [numbers::LABEL_SEND, handle, ONE, 0, 0, 0]),
+        Action::Cleans(handle) => operation(numbers::LABEL, [numbers::LABEL_SEND, handle, ONE, 0, 0, 0]),
     };
     TOLD.store(0, Ordering::Relaxed);
     let status = does(&child, &[step])?;
@@ -134,26 +134,26 @@ fn tries(account: &Owned, labels: Option<[Entry; 2]>, deed: Deed<'_>) -> Result<
 }
 
 /// What a domain does.
-enum Deed<'a> {
+enum Action<'a> {
     Calls(&'a Owned),
     Signals(&'a Owned),
     /// It takes its own taint away.
     Cleans(u64),
 }
 
-/// Runs the example: what comes of each deed.
+/// Runs the example: what comes of each action.
 pub fn run() -> Result<String, String> {
     let text = |error: Error| error.text();
     let world = World::new().map_err(text)?;
     let labels = Some([world.send.entry(), world.receive.entry()]);
-    let tainted = |deed| tries(&world.account, labels, deed);
+    let tainted = |action| tries(&world.account, labels, action);
     let told = [
-        tainted(Deed::Calls(&world.diary))?,
-        tainted(Deed::Calls(&world.radio))?,
-        tainted(Deed::Signals(&world.theirs))?,
-        tainted(Deed::Signals(&world.everybodys))?,
-        tainted(Deed::Cleans(world.secret))?,
-        tries(&world.plain, None, Deed::Calls(&world.diary))?,
+        tainted(Action::Calls(&world.diary))?,
+        tainted(Action::Calls(&world.radio))?,
+        tainted(Action::Signals(&world.theirs))?,
+        tainted(Action::Signals(&world.everybodys))?,
+        tainted(Action::Cleans(world.secret))?,
+        tries(&world.plain, None, Action::Calls(&world.diary))?,
     ];
     let end = world.end().map_or_else(|error| format!("{error:?}"), |()| "done".into());
     Ok(format!("{}, {end}", told.join(", ")))

@@ -62,7 +62,7 @@ struct Both {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Deed {
+enum Action {
     Nothing,
     Raise(Level),
     Accept(Level),
@@ -73,7 +73,7 @@ enum Deed {
     Observe,
 }
 
-/// What of a deed others see, and the one who does it.
+/// What of an action others see, and the one who does it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 struct Seen {
     /// By who does it: whether it was done.
@@ -168,25 +168,25 @@ impl Run {
         sides
     }
 
-    fn act(&mut self, answers: &Answers, setting: &Setting, who: usize, deed: Deed) -> Seen {
+    fn act(&mut self, answers: &Answers, setting: &Setting, who: usize, action: Action) -> Seen {
         let mut seen = Seen::default();
-        match deed {
-            Deed::Nothing => {}
-            Deed::Raise(level) => {
+        match action {
+            Action::Nothing => {}
+            Action::Raise(level) => {
                 if level >= self.send[who] {
                     self.send[who] = level;
                     seen.result = true;
                     seen.cut = self.cut(answers, setting);
                 }
             }
-            Deed::Accept(level) => {
+            Action::Accept(level) => {
                 if level <= self.receive[who] || self.send[who] == Level::Star {
                     self.receive[who] = level;
                     seen.result = true;
                     seen.cut = self.cut(answers, setting);
                 }
             }
-            Deed::Send { to, contaminate, verify } => {
+            Action::Send { to, contaminate, verify } => {
                 // The sender learns nothing.
                 seen.result = true;
                 let effective = self.send[who].max(contaminate);
@@ -202,7 +202,7 @@ impl Run {
                     }
                 }
             }
-            Deed::Call(to) => {
+            Action::Call(to) => {
                 if !self.calls[who][to]
                     && let Some(send) = self.admitted(answers, setting, who, to)
                 {
@@ -217,18 +217,18 @@ impl Run {
                     }
                 }
             }
-            Deed::Return(to) => {
+            Action::Return(to) => {
                 if self.calls[to][who] {
                     self.calls[to][who] = false;
                     seen.result = true;
                     seen.returned = 1 << to;
                 }
             }
-            Deed::Change => {
+            Action::Change => {
                 seen.result = self.send[who] <= setting.object;
                 seen.changed = seen.result;
             }
-            Deed::Observe => {
+            Action::Observe => {
                 let levels = [self.send[who], self.receive[who], setting.object];
                 if let Some(send) = answers.observe[place(&levels)] {
                     let mut after = *self;
@@ -245,45 +245,45 @@ impl Run {
     }
 }
 
-fn deeds(setting: &Setting, who: usize) -> Vec<Deed> {
-    let mut deeds = vec![Deed::Nothing];
+fn actions(setting: &Setting, who: usize) -> Vec<Action> {
+    let mut actions = vec![Action::Nothing];
     let others = (0..DOMAINS).filter(|other| *other != who);
     for to in others {
-        deeds.push(Deed::Return(to));
+        actions.push(Action::Return(to));
         if setting.does == Does::Everything {
-            deeds.push(Deed::Call(to));
+            actions.push(Action::Call(to));
         }
         if setting.does == Does::Everything || who == SECRET {
             for contaminate in [Level::Star, Level::Two, Level::Three] {
                 for verify in [Level::Star, Level::One, Level::Three] {
-                    deeds.push(Deed::Send { to, contaminate, verify });
+                    actions.push(Action::Send { to, contaminate, verify });
                 }
             }
         }
     }
     if setting.does == Does::Everything {
-        deeds.extend([Deed::Change, Deed::Observe]);
-        deeds.extend(Level::ALL.map(Deed::Raise));
-        deeds.extend(Level::ALL.map(Deed::Accept));
+        actions.extend([Action::Change, Action::Observe]);
+        actions.extend(Level::ALL.map(Action::Raise));
+        actions.extend(Level::ALL.map(Action::Accept));
     }
-    deeds
+    actions
 }
 
 /// Whether somebody who may not see a difference can; and how many states there are.
 fn explore(setting: &Setting, first: Run) -> (bool, usize) {
     let answers = Answers::new(setting.is_explicit);
-    let deeds: [Vec<Deed>; DOMAINS] = core::array::from_fn(|who| deeds(setting, who));
+    let actions: [Vec<Action>; DOMAINS] = core::array::from_fn(|who| actions(setting, who));
     let begin = Both { runs: [first; 2], same: [false, true, true], same_object: true };
     let (mut known, mut left) = (HashSet::from([begin]), vec![begin]);
     while let Some(state) = left.pop() {
-        for (who, deeds) in deeds.iter().enumerate() {
+        for (who, actions) in actions.iter().enumerate() {
             let [ones, others] = state.runs.map(|run| -> Vec<(Run, Seen)> {
-                let act = |deed: &Deed| {
+                let act = |action: &Action| {
                     let mut run = run;
-                    let seen = run.act(&answers, setting, who, *deed);
+                    let seen = run.act(&answers, setting, who, *action);
                     (run, seen)
                 };
-                deeds.iter().map(act).collect()
+                actions.iter().map(act).collect()
             });
             // Whoever has seen the same does the same.
             let pairs: HashSet<[(Run, Seen); 2]> = if state.same[who] {

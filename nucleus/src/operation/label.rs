@@ -34,7 +34,7 @@ pub fn set_key(operands: &Operands) -> Result<u64, Error> {
 
 /// What a domain does to its labels.
 #[derive(Clone, Copy)]
-enum Deed {
+enum LabelChange {
     /// It owns a handle.
     Own(Handle),
     /// Its send label has another level.
@@ -45,7 +45,7 @@ enum Deed {
     Explicit(bool),
 }
 
-impl Deed {
+impl LabelChange {
     /// What becomes of the labels.
     fn made(self, pool: &mut Pool, own: &Labels) -> Result<Result<Labels, Error>, Exhausted> {
         let (mut send, mut receive, mut is_explicit) = (None, None, own.is_explicit);
@@ -75,12 +75,12 @@ pub fn label(operands: &Operands) -> Outcome {
     match operands.word(0) {
         op::LABEL_HANDLE => {
             let handle = new_handle(operands)?;
-            change(operands, Deed::Own(handle))?;
+            change(operands, LabelChange::Own(handle))?;
             Ok(handle.number())
         }
-        op::LABEL_SEND => change(operands, Deed::Send(handle(operands, 1)?, level(operands, 2)?)),
-        op::LABEL_RECEIVE => change(operands, Deed::Receive(handle(operands, 1)?, level(operands, 2)?)),
-        op::LABEL_EXPLICIT => change(operands, Deed::Explicit(operands.truth(1)?)),
+        op::LABEL_SEND => change(operands, LabelChange::Send(handle(operands, 1)?, level(operands, 2)?)),
+        op::LABEL_RECEIVE => change(operands, LabelChange::Receive(handle(operands, 1)?, level(operands, 2)?)),
+        op::LABEL_EXPLICIT => change(operands, LabelChange::Explicit(operands.truth(1)?)),
         op::LABEL_LEVELS => {
             let handle = handle(operands, 1)?;
             Ok(labels::with(operands.held(), operands.own().account, |pool| {
@@ -187,11 +187,11 @@ fn level(operands: &Operands, word: usize) -> Result<Level, Error> {
 }
 
 /// Changes the labels of the caller's domain, in steps.
-fn change(operands: &Operands, deed: Deed) -> Outcome {
-    let only_allows = matches!(deed, Deed::Own(_) | Deed::Explicit(_));
+fn change(operands: &Operands, requested: LabelChange) -> Outcome {
+    let only_allows = matches!(requested, LabelChange::Own(_) | LabelChange::Explicit(_));
     let mut outcome = Ok(Change::Goes);
     in_steps(operands, || {
-        outcome = flows::change_step(operands.0, only_allows, &mut |pool, own| deed.made(pool, own));
+        outcome = flows::change_step(operands.0, only_allows, &mut |pool, own| requested.made(pool, own));
         matches!(outcome, Ok(Change::Goes))
     });
     match outcome? {

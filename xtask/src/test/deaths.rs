@@ -21,34 +21,35 @@ pub const NAME: &str = "deaths";
 /// Time for the machine.
 const LIMIT: Duration = Duration::from_secs(60);
 /// What dies, and then the log.
-const COMMANDS: &str = "fault null; fault panic; fault null; fault stack-overflow; kill httpd; sleep 0.1; dmesg";
+const COMMANDS: &str =
+    "negtest null; negtest panic; negtest null; negtest stack-overflow; kill httpd; sleep 0.1; dmesg";
 /// The backtraces: a fault in a function that calls nothing, a panic, the same fault again, and the deepest recursion.
 const EXPECTED: [&str; 4] = [
-    r"(?m)^domain \d+ fault died, status 0x300: page fault at 0x0, pc 0x[0-9a-f]+, .*$
-   0  apps/fault/src/deaths.rs:\d+  fault::deaths::read
-   1  apps/fault/src/crime.rs:\d+  .*
-   2  apps/fault/src/main.rs:\d+  fault::main
+    r"(?m)^domain \d+ negtest died, status 0x300: page fault at 0x0, pc 0x[0-9a-f]+, .*$
+   0  apps/negtest/src/deaths.rs:\d+  negtest::deaths::read
+   1  apps/negtest/src/case.rs:\d+  .*
+   2  apps/negtest/src/main.rs:\d+  negtest::main
    3  runtime/src/program.rs:\d+  .*run
       runtime/src/program.rs:\d+  cairn_program
    4  runtime/src/program.rs:\d+  runtime::program::start
    5  _start$",
-    r"(?m)^domain \d+ fault exited with 101$
-fault#\d+: panicked at apps/fault/src/deaths.rs:\d+:\d+: on purpose$
+    r"(?m)^domain \d+ negtest exited with 101$
+negtest#\d+: panicked at apps/negtest/src/deaths.rs:\d+:\d+: on purpose$
    0  (?:.*\n    )+  runtime/src/startup.rs:\d+  runtime::startup::end
    1  runtime/src/panic.rs:\d+  __rustc::rust_begin_unwind
    2  core/src/panicking.rs:\d+  .*panic_fmt
-   3  apps/fault/src/deaths.rs:\d+  .*
-   4  apps/fault/src/crime.rs:\d+  .*
-   5  apps/fault/src/main.rs:\d+  fault::main
+   3  apps/negtest/src/deaths.rs:\d+  .*
+   4  apps/negtest/src/case.rs:\d+  .*
+   5  apps/negtest/src/main.rs:\d+  negtest::main
    6  runtime/src/program.rs:\d+  .*run
       runtime/src/program.rs:\d+  cairn_program
    7  runtime/src/program.rs:\d+  runtime::program::start
    8  _start$",
-    r"(?m)^domain \d+ fault died, status 0x300: .*$
-  the same backtrace as domain \d+ fault$",
-    r"(?m)^domain \d+ fault died, status 0x500: stack overflow at 0x[0-9a-f]+, pc 0x[0-9a-f]+$
-   0  apps/fault/src/deaths.rs:\d+  fault::deaths::recurse
-   1  apps/fault/src/deaths.rs:\d+  fault::deaths::recurse
+    r"(?m)^domain \d+ negtest died, status 0x300: .*$
+  the same backtrace as domain \d+ negtest$",
+    r"(?m)^domain \d+ negtest died, status 0x500: stack overflow at 0x[0-9a-f]+, pc 0x[0-9a-f]+$
+   0  apps/negtest/src/deaths.rs:\d+  negtest::deaths::recurse
+   1  apps/negtest/src/deaths.rs:\d+  negtest::deaths::recurse
       and \d+ times more$",
 ];
 
@@ -83,8 +84,8 @@ fn judge(project: &Project, image: &Image) -> Result<()> {
     }
     // Who was killed was nowhere in particular.
     ensure!(said.matches("\ndomain ").count() == EXPECTED.len(), "more than these died:\n{said}");
-    let fault = image.programs.iter().find(|(name, _)| name == "fault").context("no program `fault`")?;
-    only_code(&String::from_utf8_lossy(&output), &read(&fault.1)?)
+    let negtest = image.programs.iter().find(|(name, _)| name == "negtest").context("no program `negtest`")?;
+    only_code(&String::from_utf8_lossy(&output), &read(&negtest.1)?)
 }
 
 /// Nothing of a stack is in the log but what could be a return address.

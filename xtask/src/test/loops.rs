@@ -21,21 +21,21 @@ mod tests {
         let read = |path: &str| std::fs::read_to_string(root.join(path)).unwrap();
         let longest = read("tests/boot/longest.toml");
         let commands = longest.lines().find_map(|line| line.strip_prefix("exec = ")).unwrap();
-        assert!(commands.contains("fault --all"));
-        // Of each kind whether `fault --all` has it, too.
-        let crimes: Vec<String> = std::fs::read_dir(root.join("apps/fault/src"))
+        assert!(commands.contains("negtest --all"));
+        // Of each kind whether `negtest --all` has it, too.
+        let cases: Vec<String> = std::fs::read_dir(root.join("apps/negtest/src"))
             .unwrap()
             .filter_map(|file| std::fs::read_to_string(file.unwrap().path()).ok())
             .collect();
         let in_all = |name: &str| {
-            let begins = [format!("Crime::refusal(\"{name}\""), format!("Crime::harmless(\"{name}\"")];
-            crimes.iter().any(|text| begins.iter().any(|begin| text.contains(begin)))
+            let begins = [format!("Case::refusal(\"{name}\""), format!("Case::harmless(\"{name}\"")];
+            cases.iter().any(|text| begins.iter().any(|begin| text.contains(begin)))
         };
         let is_measured = |name: &str| {
             let mut commands = commands.split([';', '"', '&']).map(str::trim);
             commands.any(|command| {
                 command == name
-                    || command.strip_prefix(name).or(command.strip_prefix("fault ")) == Some(name)
+                    || command.strip_prefix(name).or(command.strip_prefix("negtest ")) == Some(name)
                     || command.starts_with(&format!("{name} >"))
             })
         };

@@ -28,7 +28,7 @@ enum Segments {
 
 /// The scenario.
 pub fn run(host: &mut Host<'_>) -> Result<()> {
-    let from = host.begin("fault --net-sip &")?;
+    let from = host.begin("negtest --net-sip &")?;
     host.shows(from, "sip: port 9", 5.0)?;
     for (last, segments) in [(110, Segments::Whole), (111, Segments::Fitting)] {
         send(host, last, segments).with_context(|| format!("{segments:?} segments"))?;

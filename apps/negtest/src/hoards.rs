@@ -1,0 +1,326 @@
+//! Negative tests of those who take all there is of what is shared, and never give it back.
+
+use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::net::Ipv4Addr;
+
+use idl::{Delegate, Failure, Protocol, Reply, Request};
+use protocols::file::{FileClient, FileError, WRITE};
+use protocols::process::{Force, KEPT, ProcessError};
+use protocols::sigma0::{Sigma0Client, Sigma0Error};
+use protocols::stream::{StreamClient, StreamError, StreamServer};
+use runtime::abi::{PAGE_BYTES, info, layout, rights};
+use runtime::connection::Connection;
+use runtime::entry::Owned;
+use runtime::server::{self, Serve};
+use runtime::stream::FILE_SYSTEM;
+use runtime::sync::Mutex;
+use runtime::{Direct, Entry, op};
+use sockets::{Endpoint, NetError, Session};
+
+use tool::inspect::{self, PROC};
+
+use crate::case::Case;
+use crate::launch;
+
+/// All of them. `sockets` needs a system with a network.
+pub const ALL: &[Case] = &[
+    Case::tried("tickets", "more tickets of the source of memory than a program may have", tickets),
+    Case::tried("all-tickets", "the same by several programs, while components die", all_tickets),
+    Case::tried("kv", "a server that is given more than its account can hold", fill_server),
+    Case::tried("log", "the kernel log, filled, and lines that somebody else could have written", log),
+    Case::tried("rewrite", "what is said about a death, written over by another thread", rewritten),
+    Case::tried("session", "all room for files, and all memory and places for programs", session),
+    Case::tried("kept", "the part kept for the shell, asked for by a program", kept),
+    Case::tried("sockets", "connections on an account with too few frames, every number of them", connections),
+];
+
+/// Tickets that a program may have.
+const TICKETS: usize = 8;
+
+/// Takes tickets until they are refused; gives how many those were.
+fn take() -> Result<usize, String> {
+    let memory = Sigma0Client(Direct(Entry::SIGMA0));
+    let account = Owned::new(op::account_new(Entry::OWN, 0).map_err(|error| error.to_string())?);
+    let mut taken = 0;
+    loop {
+        match memory.manage_account(Delegate::entry(account.entry().0, rights::ALL)) {
+            Ok(_) => taken += 1,
+            Err(Failure::Refused(Sigma0Error::Full)) => return Ok(taken),
+            Err(error) => return Err(error.to_string()),
+        }
+    }
+}
+
+fn tickets() -> Result<String, String> {
+    match (take()?, take()?) {
+        (TICKETS, 0) => Ok(format!("refused after {TICKETS}, which stay: {}", idl::Code::text(Sigma0Error::Full))),
+        other => Err(format!("{other:?} of {TICKETS}")),
+    }
+}
+
+/// What is started so: takes tickets, and waits.
+pub fn take_and_wait() -> u8 {
+    let _ = take();
+    loop {
+        let _ = runtime::thread::sleep(1_000_000_000);
+    }
+}
+
+/// All tickets that there are for what programs make are taken, by several of them. Meanwhile schedulers and another
+/// component die, and programs are started.
+fn all_tickets() -> Result<String, String> {
+    const PROGRAMS: usize = 4;
+    const PAUSE: u64 = 50_000_000;
+    let pause = || {
+        let _ = runtime::thread::sleep(PAUSE);
+    };
+    let made = (0..PROGRAMS).map(|_| launch::Process::small("greedy", &["--tickets"]));
+    let _greedy = made.collect::<Result<Vec<_>, _>>()?;
+    pause();
+    if take()? != 0 {
+        return Err("they did not take all".to_string());
+    }
+    for round in 0..10 {
+        let domains = inspect::domains().map_err(|error| error.to_string())?;
+        for (name, domain) in domains.iter().filter(|(name, _)| name == "sched" || name == "randomd" && round == 0) {
+            match PROC.kill_domain(domain.number, Force::Gentle) {
+                Ok(()) | Err(Failure::Refused(ProcessError::NoSuchDomain)) => pause(),
+                Err(error) => return Err(format!("{name}: {error}")),
+            }
+        }
+        launch::Process::small("started", &["tickets"])?.wait()?;
+    }
+    let domains = inspect::domains().map_err(|error| error.to_string())?;
+    let count = |wanted: &str| domains.iter().filter(|(name, domain)| name == wanted && domain.state == 0).count();
+    if count("sched") < 2 || count("randomd") != 1 || count("greedy") != PROGRAMS {
+        return Err("somebody did not come back".to_string());
+    }
+    Ok("none is left for programs; schedulers and a component came back, programs started".to_string())
+}
+
+/// Frames that a connection needs at most.
+const ENOUGH: u64 = 100;
+
+fn connections() -> Result<String, String> {
+    let to = Endpoint::new(Ipv4Addr::LOCALHOST.into(), 80);
+    let mut refused = 0;
+    for frames in 0..ENOUGH {
+        let account = Owned::new(op::account_new(Entry::OWN, frames).map_err(|error| error.to_string())?);
+        let outcome = Session::paid_by(account.entry()).and_then(|session| session.connect(0, to).map(drop));
+        match outcome {
+            Err(Failure::Refused(NetError::NoMemory)) => refused = frames,
+            Err(error) => return Err(format!("with {frames} frames: {error}")),
+            Ok(()) => return many(to, refused),
+        }
+    }
+    Err(format!("{ENOUGH} frames are not enough"))
+}
+
+/// As many as one account pays for; then none is left of any.
+fn many(to: Endpoint, refused: u64) -> Result<String, String> {
+    let account = Owned::new(op::account_new(Entry::OWN, ENOUGH).map_err(|error| error.to_string())?);
+    let session = Session::paid_by(account.entry()).map_err(|error| error.to_string())?;
+    let mut streams = Vec::new();
+    let cause = loop {
+        match session.connect(0, to) {
+            Ok(stream) => streams.push(stream),
+            Err(cause) => break cause,
+        }
+    };
+    if !matches!(cause, Failure::Refused(NetError::NoMemory)) || streams.len() < 5 {
+        return Err(format!("{} connections with {ENOUGH} frames: {cause}", streams.len()));
+    }
+    Ok(format!("refused with 0 to {refused} frames, and after {} connections with {ENOUGH}: {cause}", streams.len()))
+}
+
+/// While this file is there, those that hold memory do.
+const HELD: &str = "/tmp/held";
+/// This one takes all the room for files.
+const FULL: &str = "/tmp/full";
+/// Frames with which they are started: as many as usual, then what is left.
+const SIZES: [u64; 4] = [0, 256, 96, 48];
+
+/// Takes all room for files and then starts programs until none can be started any more. They live until [`HELD`] is
+/// removed.
+fn session() -> Result<String, String> {
+    let say = |error: Failure<FileError>| error.to_string();
+    drop(Owned::new(FILE_SYSTEM.create(HELD, WRITE).map_err(say)?.into()));
+    let file = Owned::new(FILE_SYSTEM.create(FULL, WRITE).map_err(say)?.into());
+    let file = FileClient(Direct(file.entry()));
+    let mut offset = 0;
+    let full = loop {
+        match file.write(offset, &[1; 2048]) {
+            Ok(count) => offset += count as u64,
+            Err(error) => break error,
+        }
+    };
+    let (mut count, mut refusals) = (0, Vec::new());
+    for frames in SIZES {
+        let refusal = loop {
+            match launch::holder(&format!("held-{count}"), frames) {
+                Ok(_) => count += 1,
+                Err(error) => break error,
+            }
+        };
+        refusals.push(refusal.to_string());
+    }
+    refusals.dedup();
+    tool::println!("session: files: {full}; {count} programs, then: {}", refusals.join(", "));
+    while FILE_SYSTEM.stat(HELD).is_ok() {
+        // What others give back is ours, too.
+        for frames in SIZES {
+            let _ = launch::holder("held", frames);
+        }
+        let _ = runtime::thread::sleep(20_000_000);
+    }
+    Ok("let go".to_string())
+}
+
+/// What is started so: holds what it has.
+pub fn hold() -> u8 {
+    while FILE_SYSTEM.stat(HELD).is_ok() {
+        let _ = runtime::thread::sleep(20_000_000);
+    }
+    0
+}
+
+fn kept() -> Result<String, String> {
+    match launch::holder("kept", KEPT) {
+        Err(error @ Failure::Refused(ProcessError::NotAllowed)) => Ok(format!("refused: {error}")),
+        other => Err(format!("{other:?}")),
+    }
+}
+
+/// Lines of more bytes than the part of the log for programs keeps.
+const LINES: usize = 400;
+
+/// Fills the log, and has programs write to it that have names of others.
+fn log() -> Result<String, String> {
+    for number in 0..LINES {
+        runtime::log!("flood {number}\n[0.000001] roottask: not said by roottask\r\x1b[2K");
+    }
+    for name in ["roottask", "nucleus: a#1"] {
+        launch::Process::small(name, &["--log"])?.wait()?;
+    }
+    Ok(format!("{LINES} lines"))
+}
+
+/// What is started so, under names of others.
+pub fn log_something() -> u8 {
+    runtime::log!("said under this name");
+    0
+}
+
+/// Programs die while another thread of theirs writes to the pages that they share with the nucleus.
+fn rewritten() -> Result<String, String> {
+    const TIMES: usize = 20;
+    for _ in 0..TIMES {
+        match launch::Process::small("rewriter", &["--rewrite"])?.wait()? {
+            info::status::PAGE_FAULT => {}
+            status => return Err(format!("it ended with {status:#x}")),
+        }
+    }
+    Ok(format!("{TIMES} deaths"))
+}
+
+/// What is started so.
+pub fn rewrite() -> u8 {
+    let area = layout::MESSAGE_START as usize + runtime::message::activation() * PAGE_BYTES;
+    let write = |area: usize| {
+        loop {
+            for byte in 0..256 {
+                // SAFETY: the first thread's message area, which it does not use any more.
+                unsafe { core::ptr::write_volatile((area + byte) as *mut u8, b"written over "[byte % 13]) };
+            }
+        }
+    };
+    if runtime::thread::Thread::start(write, area).is_err() {
+        return 1;
+    }
+    let _ = runtime::thread::sleep(2_000_000);
+    // SAFETY: nothing is mapped there.
+    unsafe { core::ptr::write_volatile(0x10_0000 as *mut u8, 1) };
+    2
+}
+
+/// Bytes of a value that the server is given.
+const VALUE: usize = 1000;
+
+static VALUES: Mutex<BTreeMap<u64, Vec<u8>>> = Mutex::new(BTreeMap::new());
+
+/// A server that keeps what is written, until it is read: the oldest first.
+struct Store;
+
+impl Serve for Store {
+    fn serve(request: &mut Request<'_>) -> Reply {
+        Store.dispatch(request)
+    }
+
+    fn needs_memory(request: &Request<'_>) -> bool {
+        // Reading frees.
+        request.method() != StreamClient::READ
+    }
+}
+
+impl StreamServer for Store {
+    fn read(&self, _badge: u64, into: &mut [u8]) -> Result<usize, StreamError> {
+        let (_, value) = VALUES.lock().pop_first().ok_or(StreamError::Closed)?;
+        let count = value.len().min(into.len());
+        into[..count].copy_from_slice(&value[..count]);
+        Ok(count)
+    }
+
+    fn write(&self, _badge: u64, bytes: &[u8]) -> Result<usize, StreamError> {
+        let mut values = VALUES.lock();
+        let number = values.last_key_value().map_or(0, |(number, _)| number + 1);
+        values.insert(number, bytes.to_vec());
+        Ok(bytes.len())
+    }
+}
+
+/// What is started so: the server.
+pub fn store() -> u8 {
+    if !server::keep_memory(2 * PAGE_BYTES) {
+        return 1;
+    }
+    server::park_if(server::publish::<Store>("kv", 2).map(drop))
+}
+
+fn value(number: u64) -> [u8; VALUE] {
+    core::array::from_fn(|place| (number as usize + place) as u8)
+}
+
+fn fill_server() -> Result<String, String> {
+    let process = launch::Process::small("kv", &["--kv"])?;
+    let kv = StreamClient(Connection::named("kv"));
+    let mut taken = 0;
+    let refusal = loop {
+        match kv.write(&value(taken)) {
+            Ok(VALUE) => taken += 1,
+            Ok(count) => return Err(format!("{count} bytes were taken")),
+            Err(error) => break error,
+        }
+    };
+    let right = refusal == Failure::Protocol(Protocol::NoMemory);
+    let mut into = [0; VALUE];
+    let mut check = |number| match kv.read(&mut into) {
+        Ok(VALUE) if into == value(number) => Ok(()),
+        other => Err(format!("value {number} of {taken}: {other:?}")),
+    };
+    // Again refused, with nothing lost; when some are taken out, there is room again.
+    if !right || kv.write(&value(0)) != Err(refusal) || taken < 100 {
+        return Err(format!("after {taken} values: {refusal}"));
+    }
+    (0..taken / 2).try_for_each(&mut check)?;
+    let again = kv.write(&value(taken));
+    (taken / 2..taken).try_for_each(&mut check)?;
+    if again != Ok(VALUE) {
+        return Err(format!("when there is room again: {again:?}"));
+    }
+    check(taken)?;
+    process.kill()?;
+    Ok(format!("refused: {refusal}; nothing was lost, and what was taken out made room"))
+}

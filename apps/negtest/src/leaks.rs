@@ -1,0 +1,452 @@
+//! Ways to tell a secret to somebody who may not have it. Who owns a compartment starts us: for each way we start a program that is in the
+//! compartment, and tries to tell; and then one that is not, and tries to hear. With labels switched off each of them succeeds.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::fmt::Display;
+
+use idl::{Delegate, Failure};
+use loader::startup::Contents;
+use protocols::file::{FileClient, FileError, TRUNCATE, WRITE};
+use protocols::listing::Listing;
+use protocols::names::NamesClient;
+use protocols::net::NetClient;
+use protocols::parent::{ParentClient, ParentError};
+use protocols::pipes::PipeError;
+use protocols::process::ProcessError;
+use protocols::stream::StreamError;
+use runtime::abi::NEVER;
+use runtime::abi::info::{self, Record};
+use runtime::abi::layout::FIRST_FREE;
+use runtime::abi::level::{ONE, STAR, THREE, ZERO};
+use runtime::child::Child;
+use runtime::connection::{Connection, Direct, Name};
+use runtime::entry::Owned;
+use runtime::pipes::PIPES;
+use runtime::server::{self, ServeWord};
+use runtime::stream::FILE_SYSTEM;
+use runtime::{Entry, label, op, program, thread};
+use tool::inspect::{self, PROC};
+use tool::println;
+
+use crate::case::{Case, text};
+use crate::launch;
+
+/// All of them.
+pub const ALL: &[Case] = &[
+    Case::tried("leaks", "tells a secret in each way to who is not in its compartment", all),
+    Case::tried(
+        "leak-errors",
+        "asks servers for what compartments forbid, as owner, in the compartment and outside",
+        errors,
+    ),
+];
+
+/// A way to tell something.
+struct Channel {
+    name: &'static str,
+    /// Of who is in the compartment.
+    tell: fn() -> bool,
+    /// Of who is not. `None`: it is heard if it could be told.
+    hear: Option<fn() -> bool>,
+    /// The teller must still run while the listener listens.
+    stays: bool,
+}
+
+impl Channel {
+    const fn new(name: &'static str, tell: fn() -> bool, hear: fn() -> bool) -> Self {
+        Self { name, tell, hear: Some(hear), stays: false }
+    }
+
+    /// Refused to who tries to tell.
+    const fn tried(name: &'static str, tell: fn() -> bool) -> Self {
+        Self { name, tell, hear: None, stays: false }
+    }
+
+    const fn staying(name: &'static str, tell: fn() -> bool, hear: fn() -> bool) -> Self {
+        Self { name, tell, hear: Some(hear), stays: true }
+    }
+}
+
+const CHANNELS: &[Channel] = &[
+    Channel::new("file", || create("/tmp/told"), || is_there("/tmp/told")),
+    Channel::new("content", || write(SHARED), || size(SHARED) != 0),
+    Channel::new("folder", || FILE_SYSTEM.make_directory("/tmp/made").is_ok(), || is_there("/tmp/made")),
+    Channel::new("removal", || FILE_SYSTEM.remove(SHARED).is_ok(), || !is_there(SHARED)),
+    Channel::new("rename", || FILE_SYSTEM.rename(SHARED, "/tmp/told").is_ok(), || !is_there(SHARED)),
+    Channel::new("read", || create(&inside("read")), || FILE_SYSTEM.open(&inside("read"), 0).is_ok()),
+    Channel::new("stat", || create(&inside("stat")), || differs("stat", |path| FILE_SYSTEM.stat(path).map(drop))),
+    Channel::new(
+        "list",
+        || create(&inside("list")),
+        || FILE_SYSTEM.read_directory(&directory(), 0, &mut [0; 256]).is_ok_and(|(bytes, _)| bytes > 0),
+    ),
+    Channel::new("size", || create(&inside("size")), || size_in_list() != 0),
+    Channel::new(
+        "program",
+        || FILE_SYSTEM.make_directory(&inside("program")).is_ok(),
+        || differs("program", |path| spawn(path, &[], &[]).map(drop)),
+    ),
+    Channel::new("label", || true, || FILE_SYSTEM.set_compartment(KEPT, 0).is_ok()),
+    Channel::staying("service", publish, || NamesClient(Direct(Entry::NAMES)).open("leaked").is_ok()),
+    Channel::staying("process", stay, || is_listed("leak-process")),
+    Channel::staying("domain", stay, || {
+        inspect::domains().is_ok_and(|all| all.iter().any(|(name, _)| name == "leak-domain"))
+    }),
+    Channel::staying("compartments", stay, || {
+        let is_told = |number| PROC.compartments(number, &mut [0; 64]).is_ok_and(|bytes| bytes != 0);
+        // The listener's own number is above the teller's.
+        op::domain_number(Entry::DOMAIN).is_ok_and(|own| is_told(own - 1))
+    }),
+    Channel::staying("thread", stay, || others_threads() > before()),
+    Channel::staying("portal", stay, || others_portals() > before()),
+    Channel::new("log", say, || is_in_log("leak-log")),
+    Channel::new("death", die, || is_in_log("leak-death")),
+    Channel::new(
+        "child",
+        || start(&["--leak-child"], &[]).and_then(|child| child.wait()).is_ok(),
+        || is_there("/tmp/told"),
+    ),
+    Channel::new(
+        "joined",
+        || create(&inside("joined")),
+        || {
+            let compartment = FILE_SYSTEM.compartment(&directory()).unwrap_or(0);
+            start(&["--nothing"], &[("diary", compartment)]).is_ok()
+        },
+    ),
+    Channel::tried("network", || NetClient(Connection::<Name<'_>>::named("net")).interfaces(0, &mut [0; 64]).is_ok()),
+    Channel::tried("session", || PIPES.create().is_ok()),
+    Channel::tried("notify", || {
+        let semaphore = Owned::new(op::semaphore_new(Entry::ACCOUNT, 0).unwrap_or(Entry::OWN));
+        start(&["--nothing"], &own()).is_ok_and(|child| child.notify(semaphore.entry()).is_ok())
+    }),
+];
+
+/// A file that all may write.
+const SHARED: &str = "/tmp/shared";
+/// One of the compartment, where all may make files.
+const KEPT: &str = "/tmp/kept";
+/// How long one that stays is given to start, in nanoseconds.
+const PATIENCE: u64 = 100_000_000;
+
+fn all() -> Result<String, String> {
+    let own = own();
+    let (name, entry) = own.iter().find(|(_, entry)| entry & 7 == STAR).ok_or("use: with COMPARTMENT negtest leaks")?;
+    let directory = format!("/compartments/{name}");
+    let tainted = [(*name, entry & !7 | THREE)];
+    let mut heard = Vec::new();
+    for channel in CHANNELS {
+        drop(Owned::new(FILE_SYSTEM.create(SHARED, 0).map_err(text)?.into()));
+        drop(Owned::new(FILE_SYSTEM.create(KEPT, 0).map_err(text)?.into()));
+        FILE_SYSTEM.set_compartment(KEPT, tainted[0].1).map_err(text)?;
+        let before = if channel.name == "portal" { others_portals() } else { others_threads() };
+        let numbers = [before.to_string(), own_number().to_string()];
+        let words = |what| [what, channel.name, &directory, &numbers[0], &numbers[1]];
+        let teller = start(&words("--leak-tell"), &tainted).map_err(text)?;
+        let told = if channel.stays {
+            thread::sleep(PATIENCE).map_err(text)?;
+            true
+        } else {
+            teller.wait().map_err(text)? == 0
+        };
+        let is_heard = match channel.hear {
+            None => told,
+            Some(_) => {
+                let hearer = start(&words("--leak-hear"), &[]).map_err(text)?;
+                hearer.wait().map_err(text)? == 0
+            }
+        };
+        if channel.stays {
+            teller.end().map_err(text)?;
+        }
+        if is_heard {
+            heard.push(channel.name);
+        }
+        for path in [SHARED, "/tmp/told", "/tmp/made", KEPT, &format!("{directory}/{}", channel.name)] {
+            let _ = FILE_SYSTEM.remove(path);
+        }
+    }
+    Ok(format!(
+        "of {} ways these were heard: {}",
+        CHANNELS.len(),
+        if heard.is_empty() { "none".into() } else { heard.join(" ") }
+    ))
+}
+
+/// Each refusal, with its error.
+fn errors() -> Result<String, String> {
+    let own = own();
+    let (name, entry) =
+        own.iter().find(|(_, entry)| entry & 7 == STAR).ok_or("use: with COMPARTMENT negtest leak-errors")?;
+    let handle = entry >> 3;
+    let [secret, foreign] = [handle, handle ^ 1].map(label::secret);
+    drop(Owned::new(FILE_SYSTEM.create(KEPT, 0).map_err(text)?.into()));
+    let no_level = handle << 3 | ONE;
+    for (path, to, right) in [
+        (KEPT, no_level, Err(FileError::Invalid)),
+        (KEPT, foreign, Err(FileError::NotOwner)),
+        ("/tmp", secret, Err(FileError::NotEmpty)),
+        ("/tmp/none", secret, Err(FileError::NotFound)),
+        (KEPT, secret, Ok(())),
+    ] {
+        check(path, FILE_SYSTEM.set_compartment(path, to), right)?;
+    }
+    let pipe = PIPES.create().map_err(text)?;
+    let has_one = Err(PipeError::HasCompartment);
+    for (to, right) in [(no_level, has_one), (secret, Ok(())), (secret, Ok(())), (0, has_one)] {
+        check("a pipe", PIPES.set_compartment(pipe, to), right)?;
+    }
+    let _ = (PIPES.close_read(pipe), PIPES.close_write(pipe));
+    for (compartments, error) in [
+        (&[("", secret); 9][..], ProcessError::BadLaunch),
+        (&[("", handle << 3 | 7)], ProcessError::BadLaunch),
+        (&[("", foreign)], ProcessError::Flow),
+        (&[("", foreign & !7)], ProcessError::Flow),
+    ] {
+        check("a program", start(&["--nothing"], compartments).map(drop), Err(error))?;
+    }
+    for (what, compartments) in [
+        ("--leak-outside", &[][..]),
+        ("--leak-inside", &[(*name, secret)]),
+        ("--leak-privileged", &[(*name, handle << 3 | ZERO)]),
+    ] {
+        let part = start(&[what], compartments).map_err(text)?;
+        if part.wait().map_err(text)? != 0 {
+            return Err(what.to_string());
+        }
+    }
+    FILE_SYSTEM.remove(KEPT).map_err(text)?;
+    Ok("each refusal has its error".to_string())
+}
+
+/// Of a program that is not in the compartment.
+pub fn outside() -> Result<(), String> {
+    for (what, outcome) in [
+        ("to open", FILE_SYSTEM.open(KEPT, 0).map(drop)),
+        ("to empty", FILE_SYSTEM.create(KEPT, TRUNCATE).map(drop)),
+        ("to look", FILE_SYSTEM.stat(KEPT).map(drop)),
+        ("to remove", FILE_SYSTEM.remove(KEPT)),
+        ("to move", FILE_SYSTEM.rename(KEPT, "/tmp/moved")),
+        ("to change a program", FILE_SYSTEM.open(launch::PATH, WRITE).map(drop)),
+    ] {
+        check(what, outcome, Err(FileError::Flow))?;
+    }
+    check("to declassify", FILE_SYSTEM.set_compartment(KEPT, 0), Err(FileError::NotOwner))
+}
+
+/// Of a program that is in the compartment.
+pub fn inside_only() -> Result<(), String> {
+    check("to look", FILE_SYSTEM.stat(KEPT).map(drop), Ok(()))?;
+    check("to make a file", FILE_SYSTEM.create("/tmp/told", 0).map(drop), Err(FileError::Flow))?;
+    check("to move", FILE_SYSTEM.rename(KEPT, "/tmp/moved"), Err(FileError::Flow))?;
+    check("to start an untainted program", start(&["--nothing"], &[]).map(drop), Err(ProcessError::Flow))?;
+    let semaphore = Owned::new(op::semaphore_new(Entry::ACCOUNT, 0).map_err(text)?);
+    let child = start(&["--nothing"], &own()).map_err(text)?;
+    check("to be told of an end", child.notify(semaphore.entry()), Err(ProcessError::Flow))?;
+    let service = Owned::new(server::word_service::<Nothing>().map_err(text)?);
+    let delegate = Delegate::entry(service.entry().0, server::SERVICE_RIGHTS);
+    let published = ParentClient(Direct(Entry::PARENT)).publish("leaked", delegate);
+    check("to publish", published, Err(ParentError::Flow))
+}
+
+/// Of a program that has the compartment at level 0.
+pub fn privileged() -> Result<(), String> {
+    check("to open", FILE_SYSTEM.open(KEPT, 0).map(drop), Err(FileError::Flow))?;
+    check("to make a file", FILE_SYSTEM.create("/tmp/told", 0).map(drop), Err(FileError::Flow))?;
+    for (level, right) in
+        [(STAR, Err(ProcessError::Flow)), (ZERO, Err(ProcessError::Flow)), (ONE, Err(ProcessError::Flow))]
+    {
+        let own: Vec<_> = own().iter().map(|(name, entry)| (*name, entry & !7 | level)).collect();
+        check("to start one with the compartment", start(&["--nothing"], &own).map(drop), right)?;
+    }
+    check("to start one without", start(&["--nothing"], &[]).map(drop), Ok(()))
+}
+
+/// Says what is wrong; gives the status.
+pub fn told(outcome: Result<(), String>) -> u8 {
+    if let Err(cause) = &outcome {
+        println!("leak-errors: {cause}");
+    }
+    u8::from(outcome.is_err())
+}
+
+#[inline(never)]
+fn check<E: Display + PartialEq>(what: &str, is: Result<(), Failure<E>>, right: Result<(), E>) -> Result<(), String> {
+    match is {
+        is if is == right.map_err(Failure::Refused) => Ok(()),
+        Ok(()) => Err(format!("{what}: not refused")),
+        Err(error) => Err(format!("{what}: {error}")),
+    }
+}
+
+/// Runs one side of a channel; gives the status.
+pub fn part(what: &str, name: &str) -> u8 {
+    let Some(channel) = CHANNELS.iter().find(|channel| channel.name == name) else { return 2 };
+    let done = match what {
+        "--leak-tell" => (channel.tell)(),
+        _ => channel.hear.is_some_and(|hear| hear()),
+    };
+    u8::from(!done)
+}
+
+/// The part of an untainted child of the teller.
+pub fn child() -> u8 {
+    u8::from(!create("/tmp/told"))
+}
+
+/// Waits for a piece of standard input that is shorter than a page: what is in the pipe may become a secret meanwhile.
+pub fn sip() -> u8 {
+    match runtime::stream::Stream::entry(Entry(FIRST_FREE)).read(&mut [0; 16]) {
+        Err(Failure::Refused(StreamError::Flow)) => println!("leak-sip: Flow"),
+        other => println!("leak-sip: {other:?}: that must not be"),
+    }
+    0
+}
+
+fn start(words: &[&str], compartments: &[(&str, u64)]) -> Result<Child, Failure<ProcessError>> {
+    spawn(launch::PATH, words, compartments)
+}
+
+/// Starts a program. A teller has the name of its channel.
+fn spawn(path: &str, words: &[&str], compartments: &[(&str, u64)]) -> Result<Child, Failure<ProcessError>> {
+    let name = match words {
+        ["--leak-tell", way, ..] => format!("leak-{way}"),
+        _ => String::new(),
+    };
+    let contents = Contents { schedule: 0, name: &name, streams: ["null", "console", "console"], compartments };
+    launch::spawn_with(path, &contents, words, 512)
+}
+
+fn argument(place: usize) -> &'static str {
+    program::arguments().nth(place).unwrap_or("")
+}
+
+/// Our compartments.
+fn own() -> Vec<(&'static str, u64)> {
+    program::startup().map_or_else(Vec::new, |told| told.compartments().collect())
+}
+
+/// The directory of the compartment.
+fn directory() -> String {
+    argument(3).to_string()
+}
+
+fn inside(name: &str) -> String {
+    format!("{}/{name}", argument(3))
+}
+
+/// How many of them there were before the one who tells.
+fn before() -> usize {
+    argument(4).parse().unwrap_or(usize::MAX)
+}
+
+fn create(path: &str) -> bool {
+    FILE_SYSTEM.create(path, 0).map(|file| drop(Owned::new(file.into()))).is_ok()
+}
+
+fn is_there(path: &str) -> bool {
+    FILE_SYSTEM.stat(path).is_ok()
+}
+
+fn size(path: &str) -> u64 {
+    FILE_SYSTEM.stat(path).map_or(0, |stat| stat.size)
+}
+
+fn write(path: &str) -> bool {
+    let file = FILE_SYSTEM.open(path, WRITE).or_else(|_| FILE_SYSTEM.open(path, 0));
+    file.is_ok_and(|file| FileClient(Direct(Owned::new(file.into()).entry())).write(0, b"told").is_ok())
+}
+
+/// Whether what comes of something that is there is another thing than what comes of something that is not.
+fn differs<E: PartialEq>(name: &str, ask: impl Fn(&str) -> Result<(), E>) -> bool {
+    ask(&inside(name)) != ask(&inside("nothing"))
+}
+
+/// How many names the directory of the compartment has, as the one above lists it.
+fn size_in_list() -> u64 {
+    let mut bytes = [0; 1024];
+    let told = FILE_SYSTEM.read_directory("/compartments", 0, &mut bytes).map_or(0, |(told, _)| told);
+    let own = directory();
+    let name = own.rsplit('/').next().unwrap_or("");
+    Listing(&bytes[..told]).find(|record| record.name == name.as_bytes()).map_or(0, |record| record.value)
+}
+
+struct Nothing;
+
+impl ServeWord for Nothing {
+    fn serve(_: u64, _: [u64; 5]) -> u64 {
+        0
+    }
+}
+
+fn publish() -> bool {
+    let Ok(service) = server::word_service::<Nothing>().map(Owned::new) else { return false };
+    let published = ParentClient(Direct(Entry::PARENT))
+        .publish("leaked", Delegate::entry(service.entry().0, server::SERVICE_RIGHTS))
+        .is_ok();
+    // A name goes with its program.
+    published && stay()
+}
+
+/// Is there until it is ended.
+fn stay() -> bool {
+    let _ = op::semaphore_new(Entry::ACCOUNT, 0).map(|semaphore| op::p(semaphore, NEVER));
+    false
+}
+
+/// Whether `proc` lists a program of this name.
+fn is_listed(name: &str) -> bool {
+    let (mut position, mut bytes) = (0, [0; 1024]);
+    while let Ok((told, next)) = PROC.list(position, &mut bytes) {
+        if Listing(&bytes[..told]).any(|record| record.name == name.as_bytes()) {
+            return true;
+        }
+        if next == 0 {
+            break;
+        }
+        position = next;
+    }
+    false
+}
+
+fn own_number() -> u64 {
+    op::domain_number(Entry::DOMAIN).unwrap_or(0)
+}
+
+/// Whether a domain is neither ours nor that of the one who started us.
+fn is_other(domain: u64) -> bool {
+    domain != own_number() && argument(5).parse() != Ok(domain)
+}
+
+fn others_threads() -> usize {
+    count(|thread: &info::Thread| is_other(thread.home))
+}
+
+fn others_portals() -> usize {
+    count(|portal: &info::Portal| portal.index != 0 && is_other(portal.from))
+}
+
+fn count<R: Record>(counts: impl Fn(&R) -> bool) -> usize {
+    let mut found = 0;
+    let _ = inspect::each(|record| found += usize::from(counts(&record)));
+    found
+}
+
+fn is_in_log(word: &str) -> bool {
+    let mut all = Vec::new();
+    let _ = inspect::log(info::LOG_PROGRAMS, 0, |bytes| all.extend_from_slice(bytes));
+    String::from_utf8_lossy(&all).contains(word)
+}
+
+fn say() -> bool {
+    runtime::log!("told");
+    true
+}
+
+fn die() -> bool {
+    // SAFETY: nothing is there: we die of it.
+    unsafe { core::ptr::read_volatile(8 as *const u8) };
+    false
+}
