@@ -294,7 +294,7 @@ pub struct PortalOptions {
     ./x test boot --cpus 8           all boot tests with eight CPUs, but those that are about one\n  \
     ./x test protocols              the host tests of a crate\n  \
     ./x test cpio::read::tests::bad_magic\n  \
-    ./x test --mutants               each sabotage of tests/mutants.toml must turn its test red\n\n\
+    ./x test --mutants               each mutant of tests/mutants.toml must turn its test red\n\n\
     The last line is `N passed, N failed`.")]
 pub struct TestOptions {
     /// Only this instruction set, for what is compiled for machines or runs on them [default: each]

@@ -24,7 +24,7 @@ const COMPARED: &str = "shelleval";
 /// Cases of each property in a soak and under a mutant, 8 times the usual: what is rare is to be met.
 const SOAKED_CASES: &str = "2048";
 
-/// Within which time tests end; a sabotage may make one run for ever.
+/// Within which time tests end; a mutant may make one run for ever.
 const LIMIT: Duration = Duration::from_secs(1800);
 const LIMIT_OF_ONE: Duration = Duration::from_secs(240);
 

@@ -22,7 +22,7 @@
 //! | `travel` | a tree of files goes from one ISA to the other and back |
 //! | `deaths` | `./x run` says where programs were when they died |
 //! | `browser` | the pages in Chromium, light and dark, on a desk and on a phone; with `--soak`, or when named |
-//! | `mutants` | `tests/mutants.toml`: sabotages, each of which must turn its test red |
+//! | `mutants` | `tests/mutants.toml`: one-line mistakes, each of which must turn its test red |
 //! | `promises` | `docs/promises.md`: each test named there exists and has passed |
 
 mod ask;

@@ -1,4 +1,4 @@
-//! Mutants: one-line sabotages, each of which must turn a named test red.
+//! Mutants: one-line mistakes, each of which must turn a named test red.
 //!
 //! The tree is copied below the target folder, one replacement is made in the copy, and the named test
 //! runs there. A mutant that does not build proves nothing: it is a mistake of the list, as is one whose
@@ -18,7 +18,7 @@ use std::process::Command;
 /// Mutants that continuous integration tries; which ones rotates from commit to commit.
 const SAMPLE: usize = 6;
 
-/// A sabotage.
+/// A mutant.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Mutant {
@@ -177,7 +177,7 @@ mod tests {
             let (found, replaced) = (mutant.find.lines().count(), mutant.replace.lines().count());
             assert!(
                 mutant.find != mutant.replace && found - kept.len() == 1 && replaced - kept.len() <= 1,
-                "{}: no sabotage of a line",
+                "{}: no mutant of a line",
                 mutant.name
             );
             let exists = mutant.test.contains("::")
