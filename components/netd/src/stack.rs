@@ -27,12 +27,12 @@ use smoltcp::wire::{
 
 use crate::client::{COMPONENTS, Client};
 use crate::demux::{self, Class, Key};
+use crate::ingress_filter;
 use crate::limits::{self, Holders};
 use crate::link::{self, Ethernet, Local};
 use crate::pages::Common;
 use crate::random;
 use crate::session::Session;
-use crate::sieve;
 use crate::slots::{Number, Slots};
 use crate::socket::{Kind, Socket, What};
 
@@ -189,7 +189,7 @@ impl Stack {
     fn arrived(&mut self) {
         self.counters.received += 1;
         let ethernet = &self.ethernet;
-        if sieve::refuses(self.link.frame(), |address| ethernet.has_ip_addr(address)) {
+        if ingress_filter::refuses(self.link.frame(), |address| ethernet.has_ip_addr(address)) {
             self.link.arrived = 0..0;
             return;
         }

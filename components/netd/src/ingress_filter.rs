@@ -1,5 +1,4 @@
-//! What is dropped before anybody looks at it: packets that cannot come over a wire, and such that smoltcp takes for
-//! granted what they say.
+//! The ingress filter: drops packets that cannot come over a wire, and packets that smoltcp would trust unchecked.
 
 use core::net::Ipv6Addr;
 use smoltcp::wire::{EthernetFrame, EthernetProtocol, IpAddress};
