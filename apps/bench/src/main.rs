@@ -16,7 +16,7 @@
 //! | [`portals`] | what portals cost to make, and what they take |
 //! | [`faults`] | page faults |
 //! | [`objects`] | threads, domains, programs, files |
-//! | [`network`] | the network, from here to here |
+//! | [`network`] | the network over loopback |
 //! | [`labels`] | what labels cost |
 //! | [`asked`] | what the peer asks about its caller |
 //! | [`parallel`] | what takes several CPUs, each measured alone |

@@ -1,4 +1,4 @@
-//! The network without a wire: from here to here. What goes over the wire is measured by the host.
+//! The network over loopback. The host measures what goes over the wire.
 
 use alloc::string::{String, ToString};
 

@@ -92,7 +92,7 @@ impl Stack {
         Ok(())
     }
 
-    /// A datagram from here to here.
+    /// A datagram over loopback.
     fn deliver(&mut self, from: Endpoint, port: u16, bytes: &[u8]) -> Result<(), NetError> {
         let number = self.ports.get(&port).copied().ok_or(NetError::Refused)?;
         if let Some(Socket { kind: Kind::Datagrams(target), .. }) = self.sockets.get_mut(number)

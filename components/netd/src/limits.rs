@@ -146,6 +146,6 @@ const WORST: usize = BASE
     + all(What::Listener) * LISTENER
     + all(What::Port) * PORT
     + all(What::Query) * QUERY
-    + link::LOCAL_BYTES;
+    + link::LOOPBACK_BYTES;
 
 const _: () = assert!(WORST <= ACCOUNT, "the account does not pay for the limits of all clients");

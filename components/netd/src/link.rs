@@ -1,4 +1,4 @@
-//! What smoltcp sends through: the driver of the network interface, and the way from here to here.
+//! What smoltcp sends through: the driver of the network interface, and loopback.
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -21,12 +21,12 @@ pub fn driver() -> NicClient<Once<'static, Given>> {
 
 use crate::checksum;
 
-/// Bytes of the longest packet from here to here.
-const LOCAL_MTU: usize = 4096;
-/// Packets on their way from here to here, at most; more are lost.
-const LOCAL_PACKETS: usize = 128;
+/// Bytes of the longest loopback packet.
+const LOOPBACK_MTU: usize = 4096;
+/// Loopback packets that wait to be received, at most; more are lost.
+const LOOPBACK_PACKETS: usize = 128;
 /// Bytes that they take, with the one that arrived and a spare one.
-pub const LOCAL_BYTES: usize = (LOCAL_PACKETS + 2) * (LOCAL_MTU + 64);
+pub const LOOPBACK_BYTES: usize = (LOOPBACK_PACKETS + 2) * (LOOPBACK_MTU + 64);
 
 /// A packet that came.
 pub struct Arrived<'a>(&'a [u8]);
@@ -155,14 +155,14 @@ impl Device for Ethernet {
     }
 }
 
-/// The way from here to here. Nothing is damaged on it, so nothing is summed up.
-pub struct Local {
+/// The loopback device. Nothing damages its packets, so they have no checksums.
+pub struct Loopback {
     arrived: Vec<u8>,
     /// Where packets are put.
     pub sending: Sending,
 }
 
-impl Local {
+impl Loopback {
     /// With nothing on it.
     pub const fn new() -> Self {
         Self { arrived: Vec::new(), sending: Sending { queue: VecDeque::new(), spare: Vec::new() } }
@@ -191,14 +191,14 @@ impl TxToken for &mut Sending {
         packet.reserve_exact(length);
         packet.resize(length, 0);
         let outcome = work(&mut packet);
-        if self.queue.len() < LOCAL_PACKETS {
+        if self.queue.len() < LOOPBACK_PACKETS {
             self.queue.push_back(packet);
         }
         outcome
     }
 }
 
-impl Device for Local {
+impl Device for Loopback {
     type RxToken<'a> = Arrived<'a>;
     type TxToken<'a> = &'a mut Sending;
 
@@ -215,7 +215,7 @@ impl Device for Local {
     fn capabilities(&self) -> DeviceCapabilities {
         let mut capabilities = DeviceCapabilities::default();
         capabilities.medium = Medium::Ip;
-        capabilities.max_transmission_unit = LOCAL_MTU;
+        capabilities.max_transmission_unit = LOOPBACK_MTU;
         capabilities.checksum = smoltcp::phy::ChecksumCapabilities::ignored();
         capabilities
     }

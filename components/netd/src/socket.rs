@@ -107,7 +107,7 @@ pub struct Flow {
     pub handle: SocketHandle,
     /// Both ends.
     pub key: Key,
-    /// From here to here.
+    /// Over loopback.
     pub local: bool,
     /// How far it is.
     pub stage: Stage,

@@ -1,7 +1,7 @@
 //! The protocols, sockets and sessions, behind one lock; and the main thread, which waits for frames and time.
 //!
 //! # Two interfaces
-//! `ethernet` leads through the driver, `local` from here to here. A connection belongs to one of them from its
+//! `ethernet` leads through the driver, `local` is loopback. A connection belongs to one of them from its
 //! beginning.
 //!
 //! # One set of sockets for each connection
@@ -29,7 +29,7 @@ use crate::client::{COMPONENTS, Client};
 use crate::demux::{self, Class, Key};
 use crate::ingress_filter;
 use crate::limits::{self, Holders};
-use crate::link::{self, Ethernet, Local};
+use crate::link::{self, Ethernet, Loopback};
 use crate::pages::Common;
 use crate::random;
 use crate::session::Session;
@@ -63,10 +63,10 @@ pub struct Stack {
     pub ethernet: Interface,
     /// Its device.
     pub link: Ethernet,
-    /// From here to here.
+    /// Loopback.
     pub local: Interface,
     /// Its device.
-    pub way: Local,
+    pub loopback: Loopback,
     /// What knows no connection.
     pub common: Common,
     /// No socket: what is passed with it is answered as nobody's.
@@ -132,7 +132,7 @@ pub fn open() -> Result<(), Failure<NicError>> {
     };
     let address = EthernetAddress([address[0], address[1], address[2], address[3], address[4], address[5]]);
     let mut link = Ethernet::new();
-    let mut way = Local::new();
+    let mut loopback = Loopback::new();
     let mut config = Config::new(address.into());
     config.random_seed = random::number();
     config.slaac = true;
@@ -143,7 +143,7 @@ pub fn open() -> Result<(), Failure<NicError>> {
             let _ = addresses.push(IpCidr::Ipv6(own));
         }
     });
-    let local = Interface::new(Config::new(HardwareAddress::Ip), &mut way, instant(op::clock()));
+    let local = Interface::new(Config::new(HardwareAddress::Ip), &mut loopback, instant(op::clock()));
     let mut common = SocketSet::new(Vec::new());
     let dhcp = common.add(dhcpv4::Socket::new());
     let dns = common.add(dns::Socket::new(&[], Vec::new()));
@@ -153,7 +153,7 @@ pub fn open() -> Result<(), Failure<NicError>> {
         ethernet,
         link,
         local,
-        way,
+        loopback,
         common: Common::new(common),
         nothing: SocketSet::new(Vec::new()),
         dhcp,
@@ -213,7 +213,7 @@ impl Stack {
     pub fn ingress_of_nobody(&mut self, local: bool) {
         let time = self.now();
         match local {
-            true => self.local.poll_ingress_single(time, &mut self.way, &mut self.nothing),
+            true => self.local.poll_ingress_single(time, &mut self.loopback, &mut self.nothing),
             false => self.ethernet.poll_ingress_single(time, &mut self.link, &mut self.nothing),
         };
     }
@@ -225,13 +225,13 @@ impl Stack {
         }
     }
 
-    /// Settles what is to be settled; what was sent from here to here arrives.
+    /// Settles what is to be settled, and delivers loopback packets.
     pub fn settle_unsettled(&mut self) {
         loop {
             while let Some(number) = self.unsettled.pop() {
                 self.settle(number);
             }
-            let Some(packet) = self.way.advance() else { return };
+            let Some(packet) = self.loopback.advance() else { return };
             match demux::packet(packet) {
                 Class::Segment(key, opens) => self.segment(key, opens, true),
                 _ => self.ingress_of_nobody(true),
@@ -309,7 +309,7 @@ impl Stack {
         self.addresses_changed();
     }
 
-    /// What is ours on the wire is ours from here to here too.
+    /// What is ours on the wire is ours on loopback too.
     fn addresses_changed(&mut self) {
         let own: Vec<IpAddress> = self.ethernet.ip_addrs().iter().map(IpCidr::address).collect();
         self.local.update_ip_addrs(|addresses| {
@@ -363,7 +363,7 @@ impl Stack {
     pub fn newborn(&mut self, local: bool) -> Interface {
         let time = self.now();
         let (interface, device) = match local {
-            true => (&self.local, Err(&mut self.way)),
+            true => (&self.local, Err(&mut self.loopback)),
             false => (&self.ethernet, Ok(&mut self.link)),
         };
         let hardware = if local { HardwareAddress::Ip } else { interface.hardware_addr() };
@@ -401,7 +401,7 @@ impl Stack {
         first.min(self.common_deadline).min(sweep).min(time + LONGEST_WAIT)
     }
 
-    /// After a call: what was sent from here to here arrives, frames leave, and the main thread hears of timers that are
+    /// After a call: loopback packets arrive, frames leave, and the main thread hears of timers that are
     /// due before it looks again.
     pub fn finish_call(&mut self) {
         self.settle_unsettled();

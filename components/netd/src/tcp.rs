@@ -49,7 +49,7 @@ const fn enough(buffer: usize) -> usize {
     if rest < buffer / 2 { rest } else { buffer / 2 }
 }
 
-/// Whether an address leads from here to here.
+/// Whether an address is a loopback address.
 pub fn is_loopback(address: Endpoint) -> bool {
     address.ip().is_loopback()
 }
@@ -118,7 +118,7 @@ impl Stack {
                 if let Some(Socket { kind: Kind::Flow(flow), .. }) = self.sockets.get_mut(number) {
                     let set = &mut flow.held.socket;
                     match local {
-                        true => self.local.poll_ingress_single(time, &mut self.way, set),
+                        true => self.local.poll_ingress_single(time, &mut self.loopback, set),
                         false => self.ethernet.poll_ingress_single(time, &mut self.link, set),
                     };
                 }
@@ -176,7 +176,7 @@ impl Stack {
         let mut newborn = self.newborn(local);
         let time = self.now();
         match local {
-            true => newborn.poll_ingress_single(time, &mut self.way, &mut flow.held.socket),
+            true => newborn.poll_ingress_single(time, &mut self.loopback, &mut flow.held.socket),
             false => newborn.poll_ingress_single(time, &mut self.link, &mut flow.held.socket),
         };
         if flow.tcp().state() != State::SynReceived {
@@ -199,7 +199,7 @@ impl Stack {
         let set = &mut flow.held.socket;
         let wanted = loop {
             let (outcome, wanted) = match flow.local {
-                true => (self.local.poll_egress(time, &mut self.way, set), self.local.poll_at(time, set)),
+                true => (self.local.poll_egress(time, &mut self.loopback, set), self.local.poll_at(time, set)),
                 false => (self.ethernet.poll_egress(time, &mut self.link, set), self.ethernet.poll_at(time, set)),
             };
             // Each round sends one segment.
