@@ -17,6 +17,8 @@ pub mod child;
 pub mod connection;
 pub mod device;
 pub mod entry;
+#[cfg(feature = "alloc")]
+pub mod fdt;
 mod handle;
 #[cfg(feature = "alloc")]
 mod heap;
@@ -41,8 +43,6 @@ pub mod sync;
 pub mod table;
 pub mod thread;
 pub mod time;
-#[cfg(feature = "alloc")]
-pub mod tree;
 #[cfg(feature = "alloc")]
 pub mod vault;
 pub mod window;

@@ -517,9 +517,9 @@ pub fn machine_device(machine: Entry, physical: u64, address: u64) -> Result {
 }
 
 /// Maps a page of the device tree at a free address of ours; gives where that begins in its first page, and its bytes.
-pub fn machine_tree(machine: Entry, page: u64, address: u64) -> Result<(usize, usize)> {
+pub fn machine_fdt(machine: Entry, page: u64, address: u64) -> Result<(usize, usize)> {
     // SAFETY: a destination in use is refused.
-    let value = unsafe { raw::machine_tree(machine, page, address) }?;
+    let value = unsafe { raw::machine_fdt(machine, page, address) }?;
     Ok((value as usize & 0xfff, value as usize >> 12))
 }
 

@@ -146,7 +146,9 @@ fn boxed(placed: &Placed, isa: Isa) -> String {
                 component.io_ports.as_ref().map(|ports| format!("ports {:#x}+{}", ports.value.0, ports.value.1)),
             );
         }
-        Isa::Aarch64 => has.extend(component.tree.as_ref().map(|tree| format!("device {}", tree.value))),
+        Isa::Aarch64 => {
+            has.extend(component.compatible.as_ref().map(|compatible| format!("device {}", compatible.value)))
+        }
     }
     has.extend(component.cpus.as_ref().map(|cpus| format!("CPU {}", numbers(cpus.value))));
     if component.fpu {
@@ -226,7 +228,7 @@ restart = "reboot"
 name = "disk"
 account = "1M"
 restart = "always"
-devices = { irq = 4, ports = [0x3f8, 8], tree = "arm,pl011" }
+devices = { irq = 4, ports = [0x3f8, 8], compatible = "arm,pl011" }
 [[component]]
 name = "web"
 owns = ["secrets"]

@@ -3,7 +3,7 @@
 use abi::PAGE_BYTES;
 use alloc::string::{String, ToString};
 use pci::place::Free;
-use runtime::tree::{self, MORE_REGISTERS, SHARED};
+use runtime::fdt::{self, MORE_REGISTERS, SHARED};
 use runtime::{Entry, op};
 
 use crate::function::Function;
@@ -24,8 +24,8 @@ pub struct Host {
 impl Host {
     /// Maps the space of the first bus; `None` on a machine without a device tree.
     pub fn find() -> Option<Result<Self, String>> {
-        Some(tree::tree()?.and_then(|tree| {
-            let found = tree::device(&tree, KIND)?;
+        Some(fdt::tree()?.and_then(|tree| {
+            let found = fdt::device(&tree, KIND)?;
             // What drivers share with their devices is memory as all other, in caches (Devicetree Specification 0.4, 2.3.9).
             if found.property("dma-coherent").is_none() {
                 return Err("devices behind the PCI host bridge do not see what caches hold (no dma-coherent)".into());
@@ -64,8 +64,8 @@ impl Host {
 
     /// The line to which a pin of a device is wired.
     pub fn line(&self, device: u32, pin: u32) -> Option<u64> {
-        let tree = tree::tree()?.ok()?;
-        let [kind, line, _] = tree::device(&tree, KIND).ok()?.interrupt_of(&tree, device, pin)?;
+        let tree = fdt::tree()?.ok()?;
+        let [kind, line, _] = fdt::device(&tree, KIND).ok()?.interrupt_of(&tree, device, pin)?;
         (kind == SHARED).then_some(line.into())
     }
 }

@@ -21,7 +21,7 @@ use protocols::parent::{Force, ParentError, State};
 use runtime::op::{self, Schedule, clock};
 use runtime::program::STATUS_OF_NO_DEVICE;
 use runtime::sync::Mutex;
-use runtime::{Entry, tree};
+use runtime::{Entry, fdt};
 use system::{Component, Restart, Special};
 
 /// Nanoseconds for which a component at the start of the system holds up those after it, until what it has portals to is
@@ -324,10 +324,10 @@ fn devices(component: &Component) -> Result<Devices, String> {
     let text = |error: abi::Error| error.to_string();
     let mut devices = Devices { number: component.number, ..Devices::default() };
     let mut line = component.interrupt.map(u64::from);
-    match component.tree.and_then(tree::find) {
+    match component.compatible.and_then(fdt::find) {
         Some(device) => {
             let device = device?;
-            devices.registers = Some(tree::map(&device, component.number)?);
+            devices.registers = Some(fdt::map(&device, component.number)?);
             line = device.line;
         }
         None => {

@@ -378,9 +378,9 @@ macro_rules! ways {
             NotMapped: "nothing is mapped there";
         }
         /// Maps a page of the device tree, for reading, in the caller.
-        MACHINE_TREE machine_tree(machine: Machine WRITE CONTROL; page: Number, address: Address) -> Number "offset of the tree's begin in its first page + 4,096 · its bytes" {
+        MACHINE_FDT machine_fdt(machine: Machine WRITE CONTROL; page: Number, address: Address) -> Number "offset of the device tree in its first page + 4,096 · its bytes" {
             Empty: "this machine has none";
-            BadArgument: "the tree has fewer pages";
+            BadArgument: "the device tree has fewer pages";
             BadAddress: "no page of user space";
             NotAligned: "no address of a page";
             Reserved: "message areas or windows are there";

@@ -26,7 +26,7 @@
 //! |---|---|
 //! | 4 | account in frames ([`REST`] = all that remains) |
 //! | 1, 1 | priority, highest priority |
-//! | 1 | flags: 1 = FPU, 2 = trusted, 4 = CPUs are given, 8 = a device of the tree, 16 = it has a vault, 32 = it waits for nobody, 64 = it has a share, 128 = it sees the boot archive |
+//! | 1 | flags: 1 = FPU, 2 = trusted, 4 = CPUs are given, 8 = a device of the device tree, 16 = it has a vault, 32 = it waits for nobody, 64 = it has a share, 128 = it sees the boot archive |
 //! | 1 | special entry: 0 none, 1 scheduler, 2 machine, 3 memory, 4 standby, 5 trial, 6 inspect |
 //! | 1, 1 | restart: 0 always, 1 never, 2 reboot; deaths per minute answered at once |
 //! | 1 | interrupt line, 255 = none |
@@ -190,7 +190,7 @@ impl Restart {
 pub(crate) const FLAG_FPU: u8 = 1;
 pub(crate) const FLAG_TRUSTED: u8 = 2;
 pub(crate) const FLAG_CPUS: u8 = 4;
-pub(crate) const FLAG_TREE: u8 = 8;
+pub(crate) const FLAG_COMPATIBLE: u8 = 8;
 pub(crate) const FLAG_VAULT: u8 = 16;
 pub(crate) const FLAG_WAITS_FOR_NOBODY: u8 = 32;
 pub(crate) const FLAG_SHARE: u8 = 64;

@@ -1,7 +1,7 @@
 //! The reader of the compiled form: a checked view and iterators over it.
 
 use crate::{
-    Account, FLAG_ARCHIVE, FLAG_CPUS, FLAG_FPU, FLAG_INSPECT, FLAG_SHARE, FLAG_TREE, FLAG_TRUSTED, FLAG_VAULT,
+    Account, FLAG_ARCHIVE, FLAG_COMPATIBLE, FLAG_CPUS, FLAG_FPU, FLAG_INSPECT, FLAG_SHARE, FLAG_TRUSTED, FLAG_VAULT,
     FLAG_WAITS_FOR_NOBODY, HEADER_BYTES, INTERRUPT_LINES, MAGIC, MAX_COMPARTMENTS, MAX_COMPONENTS, MAX_LEVELS,
     MAX_NAME_BYTES, MAX_SLICE, NO_INTERRUPT, NOBODY, REST, Restart, Special, VERSION,
 };
@@ -57,7 +57,7 @@ pub struct Component<'a> {
     /// Its I/O ports: first and number.
     pub io_ports: Option<(u16, u16)>,
     /// On a machine with a device tree: what its device is compatible with.
-    pub tree: Option<&'a str>,
+    pub compatible: Option<&'a str>,
     /// The CPUs on which its threads may run: a bit for each. `None`: all.
     pub cpus: Option<u64>,
     /// Frames of the account of what it keeps over its death; 0 = it keeps nothing.
@@ -420,7 +420,7 @@ fn component<'a>(rest: &mut Fields<'a>, number: u16) -> Result<Component<'a>, Er
     let share = if flags & FLAG_SHARE != 0 { fields.u8()? } else { 0 };
     let vault = if flags & FLAG_VAULT != 0 { fields.u32()? } else { 0 };
     let (name, binary) = (fields.name()?, fields.name()?);
-    let tree = if flags & FLAG_TREE != 0 { Some(fields.string()?) } else { None };
+    let compatible = if flags & FLAG_COMPATIBLE != 0 { Some(fields.string()?) } else { None };
     let portals = fields.repeated(portal_count, |fields| fields.portal().map(|_| ()))?;
     let arguments = fields.repeated(argument_count, |fields| fields.string().map(|_| ()))?;
     let services = fields.repeated(service_count, |fields| fields.name().map(|_| ()))?;
@@ -459,7 +459,7 @@ fn component<'a>(rest: &mut Fields<'a>, number: u16) -> Result<Component<'a>, Er
         restarts_per_minute,
         interrupt: (interrupt != NO_INTERRUPT).then_some(interrupt),
         io_ports: (port_count != 0).then_some((first_port, port_count)),
-        tree,
+        compatible,
         cpus,
         vault,
         waits: flags & FLAG_WAITS_FOR_NOBODY == 0,

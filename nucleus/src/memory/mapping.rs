@@ -247,7 +247,7 @@ pub fn map_archive_page(domain: Ref<Domain>, address: u64, frame: Frame, rights:
 }
 
 /// Maps a page of the device tree; gives where that begins in its first page, and its bytes.
-pub fn map_tree_page(domain: Ref<Domain>, address: u64, page: u64) -> Result<u64, Error> {
+pub fn map_fdt_page(domain: Ref<Domain>, address: u64, page: u64) -> Result<u64, Error> {
     let tree = memory::device_tree();
     if tree.bytes == 0 {
         return Err(Error::Empty);

@@ -385,11 +385,11 @@ pub fn machine(operands: &Operands) -> Outcome {
             mapping::map_device_page(operands.own(), operands.word(3), value)?;
             Ok(0)
         }
-        op::MACHINE_TREE => {
+        op::MACHINE_FDT => {
             have_clear(operands, 3);
             operands.entry(0, Kind::Machine, rights::CONTROL)?;
             mapping::check_flexpage(operands.word(3), 0)?;
-            Ok(mapping::map_tree_page(operands.own(), operands.word(3), value)?)
+            Ok(mapping::map_fdt_page(operands.own(), operands.word(3), value)?)
         }
         op::MACHINE_HANDLES => {
             operands.entry(0, Kind::Machine, rights::CONTROL)?;

@@ -5,7 +5,7 @@ use super::file::{StepText, TestFile};
 use super::report::{Report, tail};
 use super::time_server::{self, TimeServer};
 use super::traced;
-use super::{ask, figures, load, trees, wire};
+use super::{ask, device_trees, figures, load, wire};
 use crate::build::{self, Checks, Program, Programs};
 use crate::emulator::{self, Console, End, Fetch, Machine, Step};
 use crate::image::{self, Size, System};
@@ -146,8 +146,8 @@ fn run_one(project: &Project, built: &Built, case: &Case<'_>, boards: Boards) ->
         ..Machine::new(&memory)
     };
     let scratch = project.scratch()?;
-    if !test.tree.is_empty() {
-        machine.loaded = Some(trees::loaded(&image, &machine, &test.tree, &scratch)?);
+    if !test.fdt.is_empty() {
+        machine.loaded = Some(device_trees::loaded(&image, &machine, &test.fdt, &scratch)?);
     }
     let step = |step: &StepText| -> Result<Step> {
         let after = regex::bytes::Regex::new(&step.after).context("bad `after`")?;

@@ -22,7 +22,7 @@
 //! `fetch = "/path"` a step first asks the web server, and the answer becomes a line of the output; `figures = true`
 //! compares what was fetched ([`super::figures`]). With `host = "scenario"` a step first has this computer do something with
 //! the machine ([`super::load`]), which adds lines that begin with `host: `; both with `icount = false`.
-//! `tree = ["remove /memory"]` changes the machine's device tree ([`super::trees`]), where there is one.
+//! `fdt = ["remove /memory"]` changes the machine's device tree ([`super::device_trees`]), where there is one.
 //! A table `[trace]` makes it a traced run: see [`traced`](super::traced).
 
 use super::ask::Asks;
@@ -117,9 +117,9 @@ pub struct TestFile {
     pub figures: bool,
     /// The run is traced, and this is what the trace must show.
     pub trace: Option<Expected>,
-    /// Changes of the device tree: see [`super::trees`].
+    /// Changes of the device tree: see [`super::device_trees`].
     #[serde(default)]
-    pub tree: Vec<String>,
+    pub fdt: Vec<String>,
     /// What the other end of the wire does, a scenario of [`super::wire`].
     pub wire: Option<String>,
 }

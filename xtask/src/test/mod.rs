@@ -35,6 +35,7 @@ mod copy;
 mod counter;
 mod deaths;
 mod debugger;
+mod device_trees;
 #[cfg(test)]
 mod editors;
 mod figures;
@@ -68,7 +69,6 @@ mod systems;
 mod time_server;
 pub mod traced;
 mod travel;
-mod trees;
 mod wire;
 mod x87;
 

@@ -2,7 +2,7 @@
 
 use super::{At, ComponentText, Level, Plan, ProgramText};
 use crate::{
-    Account, FLAG_ARCHIVE, FLAG_CPUS, FLAG_FPU, FLAG_INSPECT, FLAG_SHARE, FLAG_TREE, FLAG_TRUSTED, FLAG_VAULT,
+    Account, FLAG_ARCHIVE, FLAG_COMPATIBLE, FLAG_CPUS, FLAG_FPU, FLAG_INSPECT, FLAG_SHARE, FLAG_TRUSTED, FLAG_VAULT,
     FLAG_WAITS_FOR_NOBODY, HEADER_BYTES, MAGIC, NO_INTERRUPT, NOBODY, REST, VERSION,
 };
 use abi::layout::FIRST_FREE;
@@ -51,7 +51,7 @@ impl Plan<'_> {
         let flags = if component.fpu { FLAG_FPU } else { 0 }
             | if component.trusted { FLAG_TRUSTED } else { 0 }
             | if component.cpus.is_some() { FLAG_CPUS } else { 0 }
-            | if component.tree.is_some() { FLAG_TREE } else { 0 }
+            | if component.compatible.is_some() { FLAG_COMPATIBLE } else { 0 }
             | if component.vault.is_some() { FLAG_VAULT } else { 0 }
             | if component.waits { 0 } else { FLAG_WAITS_FOR_NOBODY }
             | if component.share.value != 0 { FLAG_SHARE } else { 0 }
@@ -87,8 +87,8 @@ impl Plan<'_> {
         }
         string(&mut record, &component.name.value);
         string(&mut record, &component.binary.value);
-        if let Some(tree) = &component.tree {
-            string(&mut record, &tree.value);
+        if let Some(compatible) = &component.compatible {
+            string(&mut record, &compatible.value);
         }
         for (place, portal) in component.portals.iter().enumerate() {
             let target = self.number(&portal.value.0).unwrap_or(NOBODY);

@@ -107,7 +107,7 @@ pub struct ComponentText {
     /// I/O ports: first, number.
     pub io_ports: Option<At<(u16, u16)>>,
     /// On a machine with a device tree: what its device is compatible with.
-    pub tree: Option<At<String>>,
+    pub compatible: Option<At<String>>,
     /// Portals: component and service.
     pub portals: Vec<At<(String, String)>>,
     /// The CPUs on which its threads may run: a bit for each. `None`: all.

@@ -219,7 +219,8 @@ fn component(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<ComponentText
     let restart = keys.require(reader, "restart", "write restart = \"always\", \"never\" or \"reboot\"");
     let restart = restart
         .and_then(|value| reader.choice(value, "restart", &Restart::ALL.map(|restart| (restart.text(), restart))));
-    let (interrupt, io_ports, tree) = keys.take("devices").map(|value| devices(reader, value)).unwrap_or_default();
+    let (interrupt, io_ports, compatible) =
+        keys.take("devices").map(|value| devices(reader, value)).unwrap_or_default();
     let cpus = keys.take("cpus").map(|value| cpus(reader, value));
     let vault = keys.take("vault").map(|value| reader.frames(value, "vault", ""));
     let portals = texts(reader, keys.take("portals"), "portals").into_iter().map(portal).collect();
@@ -255,7 +256,7 @@ fn component(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<ComponentText
         restarts_per_minute: restarts.map_or(DEFAULT_RESTARTS, |number| number.value),
         interrupt,
         io_ports,
-        tree,
+        compatible,
         portals,
         cpus: cpus.flatten(),
         vault: vault.flatten().map(|frames| frames.value as u32),
@@ -282,9 +283,11 @@ fn devices(reader: &mut Reader<'_>, value: &Value<'_>) -> Devices {
     let interrupt = interrupt.and_then(|value| reader.number(value, "irq", 0, u64::from(INTERRUPT_LINES) - 1));
     let interrupt = interrupt.map(|line| At { value: line.value as u8, line: line.line });
     let ports = keys.take("ports").and_then(|value| ports(reader, value));
-    let tree = keys.take("tree").and_then(|value| reader.text(value, "tree", "what the device is compatible with"));
+    let compatible = keys
+        .take("compatible")
+        .and_then(|value| reader.text(value, "compatible", "what the device is compatible with"));
     keys.finish(reader);
-    (interrupt, ports, tree)
+    (interrupt, ports, compatible)
 }
 
 fn ports(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<At<(u16, u16)>> {

@@ -21,7 +21,7 @@ pub fn boot_info(start_info: u64) -> Result<BootInfo, &'static str> {
         left_out: 0,
     };
     firmware::change(|noted| {
-        noted.tree = place;
+        noted.fdt = place;
         noted.semihosting = firmware::says(&tree, firmware::SEMIHOSTING);
     });
     if let Some(chosen) = tree.find("/chosen")
@@ -55,7 +55,7 @@ pub fn boot_info(start_info: u64) -> Result<BootInfo, &'static str> {
     Ok(info)
 }
 
-/// The tree at a physical address, which the boot page tables map, and its place.
+/// The device tree at a physical address, which the boot page tables map, and its place.
 fn tree(physical: u64) -> Result<(Tree<'static>, Region), &'static str> {
     // As long as nothing tells how last words are said and the machine is stopped: see `memory::emulator`.
     firmware::change(|noted| noted.semihosting = true);
@@ -63,7 +63,7 @@ fn tree(physical: u64) -> Result<(Tree<'static>, Region), &'static str> {
         return Err(devicetree::Error::NoTree.text());
     }
     let at = (DIRECT + physical as usize) as *const u8;
-    // SAFETY: the loader says that a tree is there; the first GiB of RAM is mapped, and nobody writes there yet. That the
+    // SAFETY: the loader says that a device tree is there; the first GiB of RAM is mapped, and nobody writes there yet. That the
     // header is followed by as much as it says is the loader's word.
     let bytes = unsafe {
         let bytes =
@@ -79,7 +79,7 @@ fn tree(physical: u64) -> Result<(Tree<'static>, Region), &'static str> {
     }
 }
 
-/// Of a damaged tree: where a serial line is, and how the machine stops.
+/// Of a damaged device tree: where a serial line is, and how the machine stops.
 #[cold]
 fn prepare_last_words(bytes: &'static [u8]) {
     let Some(remains) = Tree::remains(bytes) else { return };

@@ -23,7 +23,7 @@ pub(super) struct Firmware {
     /// The lowest frame of RAM.
     pub first_frame: usize,
     /// The device tree, as far as it counts.
-    pub tree: Region,
+    pub fdt: Region,
     /// Registers of a PL011.
     pub serial: Option<Range>,
     /// The version of the interrupt controller's architecture; 0: there is none that we know.
@@ -55,7 +55,7 @@ const NOWHERE: Range = Range { start: 0, bytes: 0 };
 
 static FIRMWARE: Boot<Firmware> = Boot::new(Firmware {
     first_frame: 0,
-    tree: Region { start: 0, bytes: 0 },
+    fdt: Region { start: 0, bytes: 0 },
     serial: None,
     version: 0,
     controller: [NOWHERE; 2],
@@ -101,7 +101,7 @@ const FIRST_OWN: u32 = 16;
 /// How many of these there are.
 const OWN: u32 = 16;
 
-/// Notes what of the tree the nucleus needs.
+/// Notes what the nucleus needs of the device tree.
 pub(super) fn note(tree: &Tree<'_>) {
     change(|firmware| {
         tree.walk(|found| {

@@ -36,7 +36,7 @@ pub fn first_frame() -> usize {
 
 /// The device tree.
 pub fn device_tree() -> Region {
-    firmware::get().tree
+    firmware::get().fdt
 }
 
 /// Bytes of the image in physical memory, boot section included.

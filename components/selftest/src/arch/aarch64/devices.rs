@@ -25,8 +25,8 @@ pub struct Machine {
     pub nucleus: Vec<Range<u64>>,
 }
 
-/// Where the tree is mapped.
-const TREE: u64 = FREE_START + (3 << 30);
+/// Where the device tree is mapped.
+const FDT: u64 = FREE_START + (3 << 30);
 /// The emulated machine has several of these, one after the other; each begins with this word (VIRTIO 1.2, 4.2.2).
 const TRANSPORT: &str = "virtio,mmio";
 const MAGIC: u32 = u32::from_le_bytes(*b"virt");
@@ -39,7 +39,7 @@ const RANGES: usize = 2;
 /// What makes interrupts of messages.
 const MESSAGES: [&str; 2] = ["arm,gic-v3-its", "arm,gic-v2m-frame"];
 
-/// Where the tree begins in its first page, and its bytes, once it is mapped.
+/// Where the device tree begins in its first page, and its bytes, once it is mapped.
 static FOUND: Mutex<Option<(usize, usize)>> = Mutex::new(None);
 
 fn tree() -> Result<Tree<'static>, &'static str> {
@@ -47,7 +47,7 @@ fn tree() -> Result<Tree<'static>, &'static str> {
     let (offset, bytes) = match *found {
         Some(found) => found,
         None => {
-            let map = |page| op::machine_tree(Entry::SPECIAL, page, TREE + page * PAGE_BYTES as u64);
+            let map = |page| op::machine_fdt(Entry::SPECIAL, page, FDT + page * PAGE_BYTES as u64);
             let (offset, bytes) = map(0).map_err(|error| error.text())?;
             for page in 1..(offset + bytes).div_ceil(PAGE_BYTES) as u64 {
                 map(page).map_err(|error| error.text())?;
@@ -56,7 +56,7 @@ fn tree() -> Result<Tree<'static>, &'static str> {
         }
     };
     // SAFETY: mapped for reading and for ever.
-    let bytes = unsafe { core::slice::from_raw_parts((TREE as usize + offset) as *const u8, bytes) };
+    let bytes = unsafe { core::slice::from_raw_parts((FDT as usize + offset) as *const u8, bytes) };
     Tree::new(bytes).map_err(|error| error.text())
 }
 

@@ -1,4 +1,4 @@
-//! Devices on machines that describe themselves with a device tree, for who has the machine.
+//! Devices on machines that describe themselves with a device tree, for the domain that has the machine.
 
 extern crate alloc;
 
@@ -14,8 +14,8 @@ use devicetree::{Found, Tree};
 const REGISTERS: u64 = MORE_STACKS_END + 0x100_0000;
 /// Components that can have one.
 const MOST: u16 = 64;
-/// Where the tree is mapped: behind these pages, in the same table.
-const TREE: u64 = REGISTERS + MOST as u64 * PAGE_BYTES as u64;
+/// Where the device tree is mapped: behind these pages, in the same table.
+const FDT: u64 = REGISTERS + MOST as u64 * PAGE_BYTES as u64;
 /// Free for who maps registers of its own.
 pub const MORE_REGISTERS: u64 = ARCHIVE - 0xe00_0000;
 /// First cell of an interrupt that all CPUs share; its second is the line (binding "arm,gic-v3").
@@ -30,19 +30,19 @@ pub struct Device {
     pub line: Option<u64>,
 }
 
-/// Where the tree begins in its first page, and its bytes, once it is mapped.
+/// Where the device tree begins in its first page, and its bytes, once it is mapped.
 static PLACE: Mutex<Option<(usize, usize)>> = Mutex::new(None);
 
-/// The tree, mapped; `None` on a machine that has none.
+/// The device tree, mapped; `None` on a machine that has none.
 pub fn tree() -> Option<Result<Tree<'static>, String>> {
     let mut place = PLACE.lock();
     let (offset, bytes) = match *place {
         Some(place) => place,
         None => {
-            let found = op::machine_tree(Entry::SPECIAL, 0, TREE).ok()?;
+            let found = op::machine_fdt(Entry::SPECIAL, 0, FDT).ok()?;
             let pages = (found.0 + found.1).div_ceil(PAGE_BYTES) as u64;
             for page in 1..pages {
-                if let Err(error) = op::machine_tree(Entry::SPECIAL, page, TREE + page * PAGE_BYTES as u64) {
+                if let Err(error) = op::machine_fdt(Entry::SPECIAL, page, FDT + page * PAGE_BYTES as u64) {
                     return Some(Err(error.to_string()));
                 }
             }
@@ -50,7 +50,7 @@ pub fn tree() -> Option<Result<Tree<'static>, String>> {
         }
     };
     // SAFETY: mapped just now or before, for ever and for reading only.
-    let bytes = unsafe { core::slice::from_raw_parts((TREE as usize + offset) as *const u8, bytes) };
+    let bytes = unsafe { core::slice::from_raw_parts((FDT as usize + offset) as *const u8, bytes) };
     Some(Tree::new(bytes).map_err(|error| error.text().to_string()))
 }
 

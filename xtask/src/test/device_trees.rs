@@ -1,4 +1,4 @@
-//! Boot tests with a device tree that is not as it should be: the key `tree` of a boot test lists changes of what the emulator
+//! Boot tests with a device tree that is not as it should be: the key `fdt` of a boot test lists changes of what the emulator
 //! would give, in this order.
 //!
 //! | change | what |
@@ -10,7 +10,7 @@
 //! | `header OFFSET NUMBER` | a word of the header |
 //!
 //! Names of nodes may leave out the unit (`@0`). The emulator itself would refuse or mend such a tree, so it does not see it: nucleus,
-//! archive and tree are put into memory where it would have put them, and a few instructions lead from one to the other.
+//! archive and device tree are put into memory where it would have put them, and a few instructions lead from one to the other.
 
 use crate::emulator::{self, Machine};
 use crate::image::Image;
@@ -26,7 +26,7 @@ const PROPERTY: u32 = 3;
 const NOP: u32 = 4;
 const END: u32 = 9;
 
-/// From the begin of RAM: where nucleus, tree and first instructions lie. The archive is where the tree says.
+/// From the begin of RAM: where nucleus, device tree and first instructions lie. The archive is where the tree says.
 const NUCLEUS: u64 = 2 << 20;
 const TREE: u64 = 56 << 20;
 const FIRST: u64 = 60 << 20;
