@@ -445,7 +445,7 @@ pub struct MachineOptions {
 #[command(after_help = "Examples:\n  \
     ./x run\n  \
     ./x run --exec 'ls /; threads'\n  \
-    ./x run --exec 'stress --seed 1 --count 100000' --icount --timeout 120   (the same in every run)\n  \
+    ./x run --exec 'fuzzer --seed 1 --count 100000' --icount --timeout 120   (the same in every run)\n  \
     ./x run --system systems/minimal.toml --memory 32M\n  \
     ./x run --cpus 4 --exec threads\n  \
     ./x run --forward 2000:7   (then `nc localhost 2000` reaches the program `echod &` at port 7)\n\n\

@@ -52,7 +52,7 @@ const NUCLEUS: &str = "nucleus";
 /// The row that takes a nucleus of its own.
 const INTERRUPTS_OFF: &str = "interrupts-off";
 /// What runs there.
-const UNDER_STRESS: &str = "stress --count 100000; bench --interrupts-off";
+const UNDER_FUZZER: &str = "fuzzer --count 100000; bench --interrupts-off";
 
 /// A row of the results, as `--json` writes it.
 #[derive(Debug, Serialize)]
@@ -162,7 +162,7 @@ fn measure(project: &Project, options: &BenchOptions) -> Result<Vec<Measurement>
     let bytes = bytes("text")? + bytes("rodata")?;
     measured.push(Measurement { name: NUCLEUS.into(), value: bytes, unit: "bytes".into(), ..Measurement::default() });
     if INTERRUPTS_OFF.contains(filter) {
-        let (_, output) = boot(project, &system, Checks::Measured, machine(), UNDER_STRESS)?;
+        let (_, output) = boot(project, &system, Checks::Measured, machine(), UNDER_FUZZER)?;
         measured.extend(parse(&output)?);
     }
     Ok(measured)

@@ -31,7 +31,7 @@ pub const ROWS: [&str; 5] = [CALLS, PING_PONG, SHOOTDOWN, HTTP, LOCK];
 pub const SPEED_UP: &str = "speed-up";
 
 /// What runs while the lock is watched.
-const STRESS: &str = "stress --count 50000";
+const FUZZER: &str = "fuzzer --count 50000";
 /// Functions that are named of the longest hold.
 const NAMED: usize = 12;
 
@@ -124,12 +124,12 @@ fn http(project: &Project, measured: &[Measurement]) -> Result<Measurement> {
 
 /// The longest time that a CPU holds the nucleus lock, of four, and where it does.
 fn lock(project: &Project, system: &System) -> Result<(Measurement, String)> {
-    let image = image::make(project, system, Checks::Off, Size::of(MEMORY, 4)?, Some(STRESS))?;
+    let image = image::make(project, system, Checks::Off, Size::of(MEMORY, 4)?, Some(FUZZER))?;
     let nucleus = read(&image.elf)?;
     let places = Places::of_nucleus(&nucleus)?;
     let watch = Watch::make(project, &places)?;
     let machine = Machine { icount: true, cpus: 4, counter: Some(watch.argument()), ..Machine::new(MEMORY) };
-    output_of(&image, &machine, STRESS)?;
+    output_of(&image, &machine, FUZZER)?;
     let holds = watch.holds()?;
     ensure!(
         holds.strayed == 0,
@@ -203,8 +203,8 @@ mod tests {
 
     #[test]
     fn what_is_not_measured_says_why_in_a_line() {
-        let error = anyhow::anyhow!("`stress` ended with status 1\nseed 1\nstress: 3 frames lost\n");
-        assert_eq!(not_measured("r", &error), "r: not measured: `stress` ended with status 1 stress: 3 frames lost");
+        let error = anyhow::anyhow!("`fuzzer` ended with status 1\nseed 1\nfuzzer: 3 frames lost\n");
+        assert_eq!(not_measured("r", &error), "r: not measured: `fuzzer` ended with status 1 fuzzer: 3 frames lost");
         assert_eq!(not_measured("r", &anyhow::anyhow!("no symbol")), "r: not measured: no symbol");
     }
 

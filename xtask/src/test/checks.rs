@@ -240,7 +240,7 @@ pub fn dependencies(project: &Project, workspace: &Workspace, report: &mut Repor
 const SHARED_BY_PROGRAMS: &str = "apps/tool";
 
 /// A program that one system description runs as a component, with rights that no program has.
-const TRIAL: (&str, &str) = ("components/stressor", "apps/stress");
+const TRIAL: (&str, &str) = ("components/special-fuzzer", "apps/fuzzer");
 
 /// `crates` use `crates`; `runtime` and `nucleus` use `crates`; components and programs use `runtime` and
 /// `crates`; programs also what they share, components also drivers, which are libraries if they can be used.
@@ -315,9 +315,9 @@ mod tests {
         assert!(!may("nucleus", "runtime"));
         assert!(!may("components/ramfs", "components/names"));
         assert!(!may("apps/ls", "components/ramfs"));
-        assert!(may("components/stressor", "apps/stress"));
-        assert!(!may("components/ramfs", "apps/stress"));
-        assert!(!may("components/stressor", "apps/ls"));
+        assert!(may("components/special-fuzzer", "apps/fuzzer"));
+        assert!(!may("components/ramfs", "apps/fuzzer"));
+        assert!(!may("components/special-fuzzer", "apps/ls"));
         assert!(!may("runtime", "nucleus"));
         assert!(may("components/console", "drivers/serial/uart"));
         assert!(!may("runtime", "drivers/serial/uart") && !may("drivers/serial/uart", "drivers/clock/chip"));

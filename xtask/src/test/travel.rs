@@ -25,7 +25,7 @@ const LIMIT: Duration = Duration::from_secs(60);
 /// Makes a tree with what there can be: text, bytes of all values, a file of many pages, an empty one, a program, an empty
 /// directory, deep and strange names.
 const MAKE: &str = "mkdir -p '/tmp/tree/a/b c/d' /tmp/tree/empty; echo 'brought along: äöü' > /tmp/tree/a/text; \
-    random 5000 > '/tmp/tree/a/b c/numbers'; cp /bin/stress /tmp/tree/a/large; cp /bin/true /tmp/tree/program; \
+    random 5000 > '/tmp/tree/a/b c/numbers'; cp /bin/fuzzer /tmp/tree/a/large; cp /bin/true /tmp/tree/program; \
     cp /etc/motd /tmp/tree/readable; echo -n > /tmp/tree/nothing";
 /// Packs it for the web server.
 const PACK: &str = "archive -c /tmp/tree > /www/tree.cpio";

@@ -1,4 +1,4 @@
-//! Random system calls that only who has devices, the machine and all memory can make; see the program `stress` for
+//! Random system calls that only who has devices, the machine and all memory can make; see the program `fuzzer` for
 //! all others.
 //!
 //! Runs in the place of a shell, in a system of its own, with `special = "trial"`. It prints what was answered how
@@ -17,11 +17,11 @@ use abi::{Error, NEVER, info, op as abi_op};
 use alloc::vec::Vec;
 use core::fmt::Write;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use fuzzer::histogram::{Excuses, Histogram};
 use runtime::Entry;
 use runtime::op::{self, Schedule};
 use runtime::serial::Serial;
 use runtime::thread::Thread;
-use stress::histogram::{Excuses, Histogram};
 
 use calls::Caller;
 

@@ -3,10 +3,10 @@
 use abi::layout::{FREE_START, MESSAGE_START, USER_END};
 use abi::rights::{self, MAP_EXECUTE, MAP_GRANT, MAP_READ, MAP_WRITE, UNMAP_SELF};
 use abi::{Control, info, op};
+use fuzzer::histogram::Histogram;
+use fuzzer::random::Random;
 use runtime::entry::{Entry, Owned};
 use runtime::{arch, op as operation};
-use stress::histogram::Histogram;
-use stress::random::Random;
 
 const MACHINE: u64 = abi::layout::SPECIAL as u64;
 const MEMORY: u64 = system::MEMORY_INDEX as u64;

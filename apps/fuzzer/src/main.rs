@@ -1,4 +1,4 @@
-//! `stress`: throws system calls at the nucleus, random and structured, and counts what comes back.
+//! `fuzzer`, the syscall fuzzer: makes random and structured system calls, and counts the answers.
 //!
 //! The parent starts children with small accounts; each draws its calls from a generator with a seed of its
 //! own, so that a run can be repeated. A child prints its counts at the end; the parent adds them up.
@@ -39,14 +39,14 @@ use tool::command::Command;
 use tool::inspect;
 use tool::{Arguments, println};
 
-use stress::histogram::{Histogram, OF_PROGRAMS};
+use fuzzer::histogram::{Histogram, OF_PROGRAMS};
 
 runtime::entry!(main);
 
 const HELP: &str = "\
-usage: stress [--seed N] [--count N] [--domains N] [--frames N] [--demand N]
+usage: fuzzer [--seed N] [--count N] [--domains N] [--frames N] [--demand N]
 
-Throws system calls at the nucleus: half of them make sense, half do not. Shows
+Makes random system calls: half of them make sense, half do not. Shows
 at the end how often each operation was answered how, and checks that no frame
 of memory was lost.
 
@@ -56,7 +56,7 @@ of memory was lost.
   --domains N  domains that do it at the same time (default: 2, at most 8)
   --frames N   frames in the account of each (default: 800)
   --demand N   fail unless a tenth of each operation succeeds and each error comes
-               N times; what cannot come here is told with its reason
+               N times; what cannot come here is listed with its reason
 ";
 
 /// Domains at the same time: each has a pipe.
@@ -65,7 +65,7 @@ const MAX_DOMAINS: u64 = 8;
 const SEEDS: u64 = 16;
 
 fn main() -> u8 {
-    let mut arguments = Arguments::new("stress", HELP);
+    let mut arguments = Arguments::new("fuzzer", HELP);
     let mut number = |name: &str, usual: u64| arguments.number(name).map(|value| value.unwrap_or(usual));
     let (seed, count, domains, frames) =
         match (number("--seed", 1), number("--count", 10_000), number("--domains", 2), number("--frames", 800)) {
@@ -163,7 +163,7 @@ fn run(seed: u64, count: u64, domains: u64, frames: u64) -> Result<(Histogram, u
 
 fn start(seed: u64, count: u64, pipe: u64, frames: u64) -> Result<Child, String> {
     let (seed, count) = (seed.to_string(), count.to_string());
-    let words = ["/bin/stress", "--child", "--seed", &seed, "--count", &count];
+    let words = ["/bin/fuzzer", "--child", "--seed", &seed, "--count", &count];
     let command = Command::new(&words).streams(["null", ENTRY, "console"]).frames(frames);
     let child = command.load().map_err(|error| error.to_string())?;
     let domain = child.domain().map_err(|error| error.to_string())?;

@@ -9,7 +9,7 @@ use runtime::abi::{Control, NEVER, expect, layout, op, rights, window};
 use runtime::arch;
 
 use crate::counts::{COUNTS, Counts};
-use stress::histogram;
+use fuzzer::histogram;
 use tool::random::Random;
 
 /// Indices of a minion's table.

@@ -10,7 +10,7 @@ use runtime::thread::Thread;
 use runtime::{op as operation, table};
 
 use crate::calls::{Child, FIRST, THINGS};
-use stress::histogram;
+use fuzzer::histogram;
 
 /// Indices that only scenes use: behind the things.
 const OWN: u64 = FIRST + THINGS + 8;

@@ -20,7 +20,7 @@ use runtime::{arch, op as operation};
 use crate::calls::{Child, PAGE};
 use crate::counts::{COUNTS, Counts};
 use crate::minion::{LINKS, NEXT, RECEIVE, RECEIVERS, SEMAPHORE, SERVICE, WINDOW, WINDOW_PAGES};
-use stress::histogram;
+use fuzzer::histogram;
 use tool::random::Random;
 
 /// Indices of our table from here on: behind those of scenes.

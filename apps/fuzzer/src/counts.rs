@@ -2,7 +2,7 @@
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use stress::histogram::{COLUMNS, Histogram, ROWS};
+use fuzzer::histogram::{COLUMNS, Histogram, ROWS};
 
 /// Pages of its own: whoever may count can change nothing else.
 #[repr(C, align(4096))]

@@ -14,7 +14,7 @@ use runtime::abi::{Control, NEVER, layout, op, rights};
 use runtime::entry::Entry;
 use runtime::op as operation;
 
-use stress::histogram::{self, Histogram};
+use fuzzer::histogram::{self, Histogram};
 use tool::random::Random;
 
 use crate::calls::{Child, FIRST, PAGE, THINGS};
@@ -241,7 +241,7 @@ impl Child {
         let map = self.random.one(&[rights::MAP_READ, rights::MAP_READ | rights::MAP_WRITE]);
         let domains = [0, victim, layout::DOMAIN as u64];
         match index {
-            op::DOMAIN_NEW => [account, 0, place, u64::from_le_bytes(*b"stressed"), 0, 0],
+            op::DOMAIN_NEW => [account, 0, place, u64::from_le_bytes(*b"fuzz-new"), 0, 0],
             op::DOMAIN_KILL => [self.of_kind(Kind::Domain), self.random.below(256), 0, 0, 0, 0],
             op::DOMAIN_SET => match self.random.below(3) {
                 0 => [victim, op::SET_FAULT_RANGE, self.random.below(4), TARGET, TARGET + 0x1_0000, 0],

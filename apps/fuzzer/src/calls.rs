@@ -3,7 +3,7 @@
 use runtime::abi::{Control, Error, MESSAGE_WORDS, layout, op};
 use runtime::arch;
 
-use stress::histogram::{self, Histogram};
+use fuzzer::histogram::{self, Histogram};
 use tool::random::Random;
 
 /// First index of the things: what the runtime uses stands before.

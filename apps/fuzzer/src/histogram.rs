@@ -31,25 +31,25 @@ pub struct Excuses {
     pub rare: &'static [(Error, &'static str)],
 }
 
-/// Of a program without any special right. `stressor` tries what is left.
+/// Of a program without any special right. `special-fuzzer` tries what is left.
 pub const OF_PROGRAMS: Excuses = Excuses {
     rows: &[
-        (op::DRAW, "only sigma0 has the memory; stressor tries it"),
-        (op::INTERRUPT_BIND, "only drivers have an interrupt line; stressor tries it"),
-        (op::IO, "only drivers have ports; stressor tries it"),
-        (op::DISPATCH, "only the scheduler's seat may; stressor's scheduler tries it"),
-        (op::INFO, "only who has the machine may; stressor tries it"),
-        (op::MACHINE, "only who has the machine may; stressor tries it"),
-        (op::SHAPE_NEW, "only who has the machine may; stressor tries it"),
+        (op::DRAW, "only sigma0 has the memory; special-fuzzer tries it"),
+        (op::INTERRUPT_BIND, "only drivers have an interrupt line; special-fuzzer tries it"),
+        (op::IO, "only drivers have ports; special-fuzzer tries it"),
+        (op::DISPATCH, "only the scheduler's seat may; special-fuzzer's scheduler tries it"),
+        (op::INFO, "only who has the machine may; special-fuzzer tries it"),
+        (op::MACHINE, "only who has the machine may; special-fuzzer tries it"),
+        (op::SHAPE_NEW, "only who has the machine may; special-fuzzer tries it"),
         (op::IPC, "reserved"),
     ],
     errors: &[
         (Error::NoFrames, "accounts promise no more frames than there are, and none are taken that have to adjoin"),
         (Error::TableFull, "a table grows to 262,144 entries; the test tables fills one"),
         (Error::Flow, "who is tainted reaches nobody any more; the tests labels and flows do that"),
-        (Error::Again, "only the scheduler sees it; stressor's does"),
-        (Error::NotRunnable, "only the scheduler sees it; stressor's does"),
-        (Error::Taken, "only who has the machine takes interrupt lines; stressor does"),
+        (Error::Again, "only the scheduler sees it; special-fuzzer's does"),
+        (Error::NotRunnable, "only the scheduler sees it; special-fuzzer's does"),
+        (Error::Taken, "only who has the machine takes interrupt lines; special-fuzzer does"),
         (Error::Registers, "only drivers have registers of devices; the test windows shows some"),
         (Error::TooDerived, "a copy of a copy a thousand times; the test negative-refusals does that"),
         (Error::TooOften, "a window is handed on from hand to hand; the test windows does that"),
