@@ -29,7 +29,7 @@ pub enum Checks {
     Off,
     /// With the ledgers.
     On,
-    /// With a clock on every stretch without interrupts.
+    /// With a clock on every non-preemptible section.
     Measured,
     /// With a record of each event.
     Traced,

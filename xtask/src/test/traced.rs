@@ -7,13 +7,13 @@
 //! calls = ["httpd > netd Connection.read"]   # made, and returned from
 //! woken = ["virtio-net"]          # by an interrupt
 //! ```
-//! Besides, each CPU's scheduler ran, each record fits those before it, no two stretches of time of one CPU overlap, no thread runs on two
+//! Besides, each CPU's scheduler ran, each record fits those before it, no two spans of time of one CPU overlap, no thread runs on two
 //! CPUs at once, and what is written for Perfetto is
 //! balanced: on each track every slice that begins ends, in the order of time.
 
 use crate::elf;
 use crate::project::read;
-use crate::trace::{Ended, Story, Stretch, Traced, Who, Work};
+use crate::trace::{Ended, Span, Story, Traced, Who, Work};
 use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;
 use serde_json::Value;
@@ -47,9 +47,9 @@ impl Expected {
         let story = &traced.story;
         ensure!(!self.domains.is_empty() && !self.calls.is_empty(), "`domains` and `calls` say what to look for");
         let running: BTreeSet<u32> = story
-            .stretches
+            .spans
             .iter()
-            .filter_map(|stretch| match stretch.who {
+            .filter_map(|span| match span.who {
                 Who::Thread(_, domain) => Some(domain),
                 Who::Idle => None,
             })
@@ -67,8 +67,7 @@ impl Expected {
             let found: Vec<&str> = returned.iter().map(String::as_str).collect();
             bail!("this call was not made or did not return: {missing}\nthese were:\n  {}", found.join("\n  "));
         }
-        let woken =
-            story.wakes.iter().filter(|wake| wake.interrupt).filter_map(|wake| Some(story.stretches[wake.to?].who));
+        let woken = story.wakes.iter().filter(|wake| wake.interrupt).filter_map(|wake| Some(story.spans[wake.to?].who));
         let woken: Vec<Who> = woken.collect();
         for name in &self.woken {
             let is_woken = |who: &Who| matches!(who, Who::Thread(_, domain) if story.name(*domain) == name);
@@ -78,9 +77,9 @@ impl Expected {
         for cpu in &story.cpus {
             let has_scheduler = story.threads.iter().any(|thread| thread.number == 0 && thread.cpu == *cpu);
             ensure!(has_scheduler, "the scheduler of CPU {cpu} never ran");
-            let own: Vec<_> = story.stretches.iter().filter(|stretch| stretch.cpu == *cpu).collect();
+            let own: Vec<_> = story.spans.iter().filter(|span| span.cpu == *cpu).collect();
             for pair in own.windows(2) {
-                ensure!(pair[0].end <= pair[1].begin, "two stretches of CPU {cpu} overlap: {pair:?}");
+                ensure!(pair[0].end <= pair[1].begin, "two spans of CPU {cpu} overlap: {pair:?}");
             }
         }
         nowhere_twice(story)?;
@@ -95,12 +94,12 @@ impl Expected {
 
 /// No thread runs on two CPUs at once.
 fn nowhere_twice(story: &Story) -> Result<()> {
-    let mut last: BTreeMap<usize, &Stretch> = BTreeMap::new();
-    for stretch in &story.stretches {
-        if let Who::Thread(thread, _) = stretch.who
-            && let Some(before) = last.insert(thread, stretch)
+    let mut last: BTreeMap<usize, &Span> = BTreeMap::new();
+    for span in &story.spans {
+        if let Who::Thread(thread, _) = span.who
+            && let Some(before) = last.insert(thread, span)
         {
-            ensure!(before.end <= stretch.begin, "a thread runs in two places: {before:?}, {stretch:?}");
+            ensure!(before.end <= span.begin, "a thread runs in two places: {before:?}, {span:?}");
         }
     }
     Ok(())

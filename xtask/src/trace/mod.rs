@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`window`] | which part of the trace |
 //! | [`mod@read`], [`teller`], [`chains`] | from records to a story |
-//! | [`story`] | calls, stretches of time and what happened in them |
+//! | [`story`] | calls, spans of time and what happened in them |
 //! | [`labels`] | names of services and methods |
 //! | [`perfetto`], [`picture`], [`summary`] | the story as JSON, as SVG, as tables |
 //!
@@ -39,7 +39,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
-pub use story::{Ended, Story, Stretch, Who};
+pub use story::{Ended, Span, Story, Who};
 use window::Window;
 
 /// Between two looks at whether the machine answers, or has become quiet.

@@ -46,9 +46,9 @@ struct Writer<'a> {
     labels: &'a Labels,
     /// Tracks by domain and name; threads of the file are numbered.
     tracks: BTreeMap<(u32, String), usize>,
-    /// By stretch: the track where it is drawn.
+    /// By span: the track where it is drawn.
     last: BTreeMap<usize, Track>,
-    /// By CPU: its last stretch.
+    /// By CPU: its last span.
     now: BTreeMap<u8, usize>,
     events: Vec<Value>,
 }
@@ -120,15 +120,15 @@ impl Writer<'_> {
                 }
             }
             Step::Start(place) => {
-                let stretch = self.story.stretches[*place];
-                let cpu = self.cpu_track(stretch.cpu);
-                self.now.insert(stretch.cpu, *place);
-                let name = match stretch.who {
+                let span = self.story.spans[*place];
+                let cpu = self.cpu_track(span.cpu);
+                self.now.insert(span.cpu, *place);
+                let name = match span.who {
                     Who::Idle => "idle".to_string(),
                     Who::Thread(thread, domain) => {
                         let track = self.thread_track(thread, domain);
                         self.last.insert(*place, track);
-                        let on = json!({ "CPU": stretch.cpu });
+                        let on = json!({ "CPU": span.cpu });
                         self.event("B", time, track, json!({ "name": "runs", "cat": "cpu", "args": on }));
                         self.story.name(domain).to_string()
                     }
@@ -136,7 +136,7 @@ impl Writer<'_> {
                 self.event("B", time, cpu, json!({ "name": name, "cat": "cpu" }));
             }
             Step::Stop(place) => {
-                let cpu = self.cpu_track(self.story.stretches[*place].cpu);
+                let cpu = self.cpu_track(self.story.spans[*place].cpu);
                 self.event("E", time, cpu, json!({}));
                 if let Some(track) = self.last.get(place) {
                     self.event("E", time, *track, json!({}));
@@ -199,9 +199,9 @@ impl Writer<'_> {
     fn arrows(&mut self) {
         for (number, wake) in self.story.wakes.iter().enumerate() {
             let Some((place, to)) = wake.to.and_then(|place| Some((place, *self.last.get(&place)?))) else { continue };
-            let cpu = self.cpu_track(self.story.stretches[wake.from].cpu);
+            let cpu = self.cpu_track(self.story.spans[wake.from].cpu);
             let from = if wake.interrupt { cpu } else { self.last.get(&wake.from).copied().unwrap_or(cpu) };
-            let begin = self.story.stretches[place].begin;
+            let begin = self.story.spans[place].begin;
             self.event("s", wake.time, from, json!({ "name": "wakes", "cat": "wake", "id": number }));
             self.event("f", begin, to, json!({ "name": "wakes", "cat": "wake", "id": number, "bp": "e" }));
         }

@@ -5,7 +5,7 @@
 
 use super::labels::Labels;
 use super::perfetto;
-use super::story::{Call, Happening, Step, Story, Stretch, Who};
+use super::story::{Call, Happening, Span, Step, Story, Who};
 use crate::bench::grouped;
 use crate::graph::{escaped, text};
 use anyhow::{Result, bail};
@@ -28,7 +28,7 @@ const STRIP: usize = 28;
 const STRIP_BAR: usize = 11;
 /// Width of a letter of a label, about.
 const LETTER: f64 = 6.2;
-/// More stretches than that cannot be told apart.
+/// More spans than that cannot be told apart.
 const MOST: usize = 3000;
 
 /// Where ticks are drawn.
@@ -66,33 +66,33 @@ impl Axis {
     }
 }
 
-/// Times between the first and the last of these stretches, which are in the order of their begin, in which none is.
-fn idle(busy: &[&Stretch]) -> Vec<(u64, u64)> {
+/// Times between the first and the last of these spans, which are in the order of their begin, in which none is.
+fn idle(busy: &[&Span]) -> Vec<(u64, u64)> {
     let mut idle = Vec::new();
     let mut until = busy.first().map_or(0, |first| first.begin);
-    for stretch in busy {
-        if stretch.begin > until {
-            idle.push((until, stretch.begin));
+    for span in busy {
+        if span.begin > until {
+            idle.push((until, span.begin));
         }
-        until = until.max(stretch.end);
+        until = until.max(span.end);
     }
     idle
 }
 
 /// The picture as text.
 pub fn draw(title: &str, story: &Story, labels: &Labels) -> Result<String> {
-    if story.stretches.len() > MOST {
-        bail!("the picture would have {} bars; --svg is for runs of at most {MOST}", story.stretches.len());
+    if story.spans.len() > MOST {
+        bail!("the picture would have {} bars; --svg is for runs of at most {MOST}", story.spans.len());
     }
-    let busy: Vec<_> = story.stretches.iter().filter(|stretch| stretch.who != Who::Idle).collect();
-    let (Some(first), Some(end)) = (busy.first(), busy.iter().map(|stretch| stretch.end).max()) else {
+    let busy: Vec<_> = story.spans.iter().filter(|span| span.who != Who::Idle).collect();
+    let (Some(first), Some(end)) = (busy.first(), busy.iter().map(|span| span.end).max()) else {
         bail!("nothing ran: there is nothing to draw")
     };
     let axis = Axis::new(&idle(&busy), first.begin, end);
     let mut lanes: Vec<(u32, u64)> = Vec::new();
-    for stretch in &busy {
-        if let Who::Thread(_, domain) = stretch.who {
-            let ticks = stretch.end - stretch.begin;
+    for span in &busy {
+        if let Who::Thread(_, domain) = span.who {
+            let ticks = span.end - span.begin;
             match lanes.iter_mut().find(|(lane, _)| *lane == domain) {
                 Some((_, sum)) => *sum += ticks,
                 None => lanes.push((domain, ticks)),
@@ -146,12 +146,12 @@ pub fn draw(title: &str, story: &Story, labels: &Labels) -> Result<String> {
             svg.call(call, &axis, (from, to), depth(story, place), &labels.method(story, call));
         }
     }
-    for stretch in &busy {
-        if let Who::Thread(_, domain) = stretch.who
+    for span in &busy {
+        if let Who::Thread(_, domain) = span.who
             && let Some(y) = top(domain)
         {
-            let (x, end, name) = (axis.place(stretch.begin), axis.place(stretch.end), story.name(domain));
-            let place = story.cpu_place(stretch.cpu);
+            let (x, end, name) = (axis.place(span.begin), axis.place(span.end), story.name(domain));
+            let place = story.cpu_place(span.cpu);
             let (at, high) = bar_place(place, cpus);
             svg.bar((x, end), (y + at, high), name);
             if cpus > 1 {

@@ -75,7 +75,7 @@ pub enum Who {
 
 /// A time in which a CPU does one thing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stretch {
+pub struct Span {
     /// Number of the CPU.
     pub cpu: u8,
     /// What.
@@ -93,11 +93,11 @@ pub struct Stretch {
 pub struct Wake {
     /// When.
     pub time: u64,
-    /// Stretch in which that happened.
+    /// Span in which that happened.
     pub from: usize,
     /// By an interrupt, or from inside the nucleus.
     pub interrupt: bool,
-    /// First stretch of the woken thread, if that is in the window.
+    /// First span of the woken thread, if that is in the window.
     pub to: Option<usize>,
 }
 
@@ -127,11 +127,11 @@ pub enum Step {
     Enter(usize),
     /// See `Enter`.
     Leave(usize),
-    /// A stretch, by its place.
+    /// A span, by its place.
     Start(usize),
     /// See `Start`.
     Stop(usize),
-    /// Something on the CPU with this number, during the stretch that goes on there.
+    /// Something on the CPU with this number, during the span that goes on there.
     Happens(u8, Happening),
 }
 
@@ -147,7 +147,7 @@ pub struct Story {
     /// Crossings.
     pub calls: Vec<Call>,
     /// Those of a CPU follow each other, all of them begin in the order of time.
-    pub stretches: Vec<Stretch>,
+    pub spans: Vec<Span>,
     /// Threads woken.
     pub wakes: Vec<Wake>,
     /// All steps with their ticks.

@@ -35,17 +35,17 @@ struct OfCpu {
 impl Sums {
     fn of(story: &Story, labels: &Labels) -> Self {
         let mut sums = Self::default();
-        for stretch in &story.stretches {
-            let ticks = stretch.end - stretch.begin;
-            let cpu = sums.cpus.entry(stretch.cpu).or_default();
-            match stretch.who {
+        for span in &story.spans {
+            let ticks = span.end - span.begin;
+            let cpu = sums.cpus.entry(span.cpu).or_default();
+            match span.who {
                 Who::Idle => cpu.idle += ticks,
                 Who::Thread(_, domain) => {
                     *sums.running.entry(domain).or_default() += ticks;
                     cpu.running += ticks;
                 }
             }
-            cpu.switches += u64::from(stretch.switch && stretch.who != Who::Idle);
+            cpu.switches += u64::from(span.switch && span.who != Who::Idle);
         }
         for call in story.calls.iter().filter(|call| !call.before) {
             let key = (call.from, call.to, labels.method(story, call));

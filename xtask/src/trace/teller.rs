@@ -4,7 +4,7 @@
 //! stand is an error that names both.
 
 use super::chains::{Chains, Key, Standing};
-use super::story::{Call, Domain, Ended, Happening, Step, Story, Stretch, Thread, Wake, Who};
+use super::story::{Call, Domain, Ended, Happening, Span, Step, Story, Thread, Wake, Who};
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeMap;
 use trace::{Kind, Record};
@@ -13,8 +13,8 @@ use trace::{Kind, Record};
 #[derive(Clone, Copy, Debug)]
 struct Doing {
     who: Who,
-    /// Place of its last stretch, if the window is open.
-    stretch: Option<usize>,
+    /// Place of its last span, if the window is open.
+    span: Option<usize>,
 }
 
 /// Follows the records.
@@ -30,7 +30,7 @@ pub struct Teller {
     open: bool,
     /// The machine stopped.
     pub over: bool,
-    /// By thread: the wake that was not followed by a stretch yet.
+    /// By thread: the wake that was not followed by a span yet.
     woken: BTreeMap<usize, usize>,
     /// By thread: ticks that it ran in the window.
     ran: BTreeMap<usize, u64>,
@@ -44,7 +44,7 @@ impl Teller {
     /// Nothing has happened on these CPUs.
     pub fn new(cpus: Vec<u8>) -> Self {
         Self {
-            now: cpus.iter().map(|cpu| (*cpu, Doing { who: Who::Idle, stretch: None })).collect(),
+            now: cpus.iter().map(|cpu| (*cpu, Doing { who: Who::Idle, span: None })).collect(),
             story: Story { cpus, ..Story::default() },
             chains: Chains::default(),
             cpu: 0,
@@ -211,7 +211,7 @@ impl Teller {
         let thread = self.chains.thread(Key::of(record))?;
         if self.open {
             let interrupt = record.operands[0] == 0;
-            let from = self.doing().and_then(|doing| doing.stretch).unwrap_or(0);
+            let from = self.doing().and_then(|doing| doing.span).unwrap_or(0);
             self.woken.insert(thread, self.story.wakes.len());
             self.story.wakes.push(Wake { time: self.time, from, interrupt, to: None });
         }
@@ -234,16 +234,16 @@ impl Teller {
         self.begin(who, switch);
     }
 
-    /// The stretches that go on and of which this is so end.
+    /// The spans that go on and of which this is so end.
     fn halt_where(&mut self, is_meant: impl Fn(&Doing) -> bool) {
         let meant = self.now.iter().filter(|(_, doing)| is_meant(doing)).map(|(cpu, _)| *cpu).collect::<Vec<_>>();
         meant.into_iter().for_each(|cpu| self.halt(cpu));
     }
 
-    /// The stretch that goes on there ends, if it has not yet.
+    /// The span that goes on there ends, if it has not yet.
     fn halt(&mut self, cpu: u8) {
-        let Some(place) = self.now.get(&cpu).and_then(|doing| doing.stretch) else { return };
-        let last = &mut self.story.stretches[place];
+        let Some(place) = self.now.get(&cpu).and_then(|doing| doing.span) else { return };
+        let last = &mut self.story.spans[place];
         if last.end == u64::MAX {
             last.end = self.time;
             if let Who::Thread(thread, _) = last.who {
@@ -254,16 +254,16 @@ impl Teller {
     }
 
     fn begin(&mut self, who: Who, switch: bool) {
-        let place = self.story.stretches.len();
-        let stretch = self.open.then_some(place);
+        let place = self.story.spans.len();
+        let span = self.open.then_some(place);
         if let (Who::Thread(thread, _), true) = (who, self.open) {
             // It stopped elsewhere, though what comes after it there is told later.
             self.halt_where(|doing| matches!(doing.who, Who::Thread(other, _) if other == thread));
         }
-        self.now.insert(self.cpu, Doing { who, stretch });
+        self.now.insert(self.cpu, Doing { who, span });
         if self.open {
-            let stretch = Stretch { cpu: self.cpu, who, begin: self.time, end: u64::MAX, switch };
-            self.story.stretches.push(stretch);
+            let span = Span { cpu: self.cpu, who, begin: self.time, end: u64::MAX, switch };
+            self.story.spans.push(span);
             self.step(Step::Start(place));
             if let Who::Thread(thread, _) = who
                 && let Some(wake) = self.woken.remove(&thread)

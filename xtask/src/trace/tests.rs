@@ -3,7 +3,7 @@
 use super::labels::Labels;
 use super::perfetto;
 use super::picture;
-use super::story::{Call, Ended, Happening, Step, Story, Stretch, Who};
+use super::story::{Call, Ended, Happening, Span, Step, Story, Who};
 use super::summary;
 use super::window::Window;
 use crate::test::traced::balanced;
@@ -115,16 +115,16 @@ fn a_call_shows_its_window() {
 fn the_cpu_is_somewhere_all_the_time() {
     let story = request().story();
     let names: Vec<&str> = story
-        .stretches
+        .spans
         .iter()
-        .map(|stretch| match stretch.who {
+        .map(|span| match span.who {
             Who::Thread(_, domain) => story.name(domain),
             Who::Idle => "idle",
         })
         .collect();
     assert_eq!(names, ["idle", "client", "server", "driver", "server", "client", "sched", "idle", "sched", "client"]);
-    assert!(story.stretches.windows(2).all(|pair| pair[0].end == pair[1].begin));
-    assert_eq!(story.stretches.iter().filter(|stretch| stretch.switch).count(), 5);
+    assert!(story.spans.windows(2).all(|pair| pair[0].end == pair[1].begin));
+    assert_eq!(story.spans.iter().filter(|span| span.switch).count(), 5);
 }
 
 #[test]
@@ -132,7 +132,7 @@ fn wakes_lead_to_where_the_thread_goes_on() {
     let story = request().story();
     let [wake] = &story.wakes[..] else { panic!("{:?}", story.wakes) };
     assert!(wake.interrupt);
-    assert_eq!(wake.to, Some(story.stretches.len() - 1));
+    assert_eq!(wake.to, Some(story.spans.len() - 1));
     let json = perfetto::write(&story, &Labels::default());
     assert_eq!(json.matches(r#""ph":"s""#).count(), 1);
     assert_eq!(json.matches(r#""ph":"f""#).count(), 1);
@@ -149,7 +149,7 @@ fn a_part_knows_which_calls_are_open() {
     assert!(outer.before && inner.before);
     assert_eq!((outer.ended, inner.ended), (Ended::Later, Ended::Returned));
     assert_eq!((story.begin, story.end), (outer.begin, outer.end));
-    assert_eq!(story.stretches[0].who, Who::Thread(0, 3));
+    assert_eq!(story.spans[0].who, Who::Thread(0, 3));
 }
 
 #[test]
@@ -252,12 +252,12 @@ fn two_cpus() -> Tape {
 }
 
 fn on_cpu(story: &Story, cpu: u8) -> Vec<&str> {
-    let own = story.stretches.iter().filter(|stretch| stretch.cpu == cpu);
-    own.map(|stretch| if let Who::Thread(_, domain) = stretch.who { story.name(domain) } else { "idle" }).collect()
+    let own = story.spans.iter().filter(|span| span.cpu == cpu);
+    own.map(|span| if let Who::Thread(_, domain) = span.who { story.name(domain) } else { "idle" }).collect()
 }
 
 #[test]
-fn each_cpu_has_its_stretches() {
+fn each_cpu_has_its_spans() {
     let story = two_cpus().story();
     assert_eq!(story.cpus, [0, 1]);
     assert_eq!(on_cpu(&story, 0), ["idle", "sched", "client", "server", "client", "sched", "idle"]);
@@ -269,8 +269,7 @@ fn each_cpu_has_its_stretches() {
     // Each ran all the time that it lasted, on its CPU.
     assert_eq!((first.ran, second.ran), (first.end - first.begin, second.end - second.begin));
     // What runs on CPU 1 from then on does not run on CPU 0 at the same time.
-    let moved: Vec<&Stretch> =
-        story.stretches.iter().filter(|stretch| matches!(stretch.who, Who::Thread(0, _))).collect();
+    let moved: Vec<&Span> = story.spans.iter().filter(|span| matches!(span.who, Who::Thread(0, _))).collect();
     assert!(moved.windows(2).all(|pair| pair[0].end <= pair[1].begin), "{moved:?}");
 }
 
@@ -278,8 +277,8 @@ fn each_cpu_has_its_stretches() {
 fn a_wake_across_cpus_is_an_arrow() {
     let story = two_cpus().story();
     let [wake] = &story.wakes[..] else { panic!("{:?}", story.wakes) };
-    let to = story.stretches[wake.to.unwrap()];
-    assert_eq!((story.stretches[wake.from].cpu, to.cpu, wake.interrupt), (0, 1, false));
+    let to = story.spans[wake.to.unwrap()];
+    assert_eq!((story.spans[wake.from].cpu, to.cpu, wake.interrupt), (0, 1, false));
     let json = perfetto::write(&story, &Labels::default());
     for part in [
         "\"CPUs\"",
@@ -318,8 +317,8 @@ fn summary_and_picture_have_each_cpu() {
     };
     // Instructions, share, idle, switches, interrupts.
     let ticks = |cpu: u8, busy: bool| {
-        let own = story.stretches.iter().filter(|stretch| stretch.cpu == cpu && (stretch.who != Who::Idle) == busy);
-        own.map(|stretch| stretch.end - stretch.begin).sum::<u64>().to_string()
+        let own = story.spans.iter().filter(|span| span.cpu == cpu && (span.who != Who::Idle) == busy);
+        own.map(|span| span.end - span.begin).sum::<u64>().to_string()
     };
     for (cpu, switches, interrupts) in [(0, "3", "0"), (1, "4", "1")] {
         let cells = row(&format!("{cpu} "));
@@ -331,7 +330,7 @@ fn summary_and_picture_have_each_cpu() {
     assert!(picture.contains(">CPU 0<") && picture.contains(">CPU 1<"), "{picture}");
     // What the clock counts is more than what one of them executes.
     assert!(!picture.contains("instructions") && !text.contains("nstructions"), "{text}");
-    let busy = story.stretches.iter().filter(|stretch| stretch.who != Who::Idle).count();
+    let busy = story.spans.iter().filter(|span| span.who != Who::Idle).count();
     assert_eq!(picture.matches("class=\"bar\"").count(), 2 * busy, "in the lane and in the strip");
     within(&picture);
     // With one CPU nothing is said of it.
@@ -397,7 +396,7 @@ fn the_picture_has_lanes_calls_and_interrupts() {
         assert!(picture.contains(part), "{part} is not in\n{picture}");
     }
     assert_eq!(picture.matches("class=\"call\"").count(), 2);
-    assert_eq!(picture.matches("class=\"bar\"").count(), 8, "all stretches but the idle ones");
+    assert_eq!(picture.matches("class=\"bar\"").count(), 8, "all spans but the idle ones");
     for tag in ["svg", "text", "style", "title"] {
         assert_eq!(picture.matches(&format!("<{tag}")).count(), picture.matches(&format!("</{tag}>")).count(), "{tag}");
     }
