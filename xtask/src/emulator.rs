@@ -123,7 +123,7 @@ impl Watch {
     }
 }
 
-/// A request from this computer, made again until it is answered. The answer becomes a line of the output:
+/// A request from this computer, retried until it is answered. The answer becomes a line of the output:
 /// `host: fetched PATH: BODY`.
 #[derive(Clone, Debug)]
 pub struct Fetch {

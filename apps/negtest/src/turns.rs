@@ -31,8 +31,8 @@ pub const ALL: &[Case] = &[
         lock_behind,
     ),
     Case::tried("turn-again", "a lock that others take again as soon as they let go of it", lock_again),
-    Case::tried("turn-dead", "a call behind one whose domain ends before it is made again", dead_before),
-    Case::tried("turn-gone", "a call behind one whose portal is gone before it is made again", gone_before),
+    Case::tried("turn-dead", "a call behind one whose domain ends before it is restarted", dead_before),
+    Case::tried("turn-gone", "a call behind one whose portal is gone before it is restarted", gone_before),
     Case::tried(
         "turn-server",
         "a call of names, and of sigma0, behind one of the lowest priority, while another thread spins",

@@ -29,7 +29,7 @@ pub const ALL: &[Case] = &[
         "a call that takes the turn of one that was woken, by lending, while it is about to wait",
         wakes_itself,
     ),
-    Case::tried("turn-cancelled", "a call that is cancelled after it was woken, before it is made again", cancelled),
+    Case::tried("turn-cancelled", "a call that is cancelled after it was woken, before it is restarted", cancelled),
     Case::tried("turn-pointer", "a call behind one that sets its thread pointer in place of it", pointer_before),
     Case::tried("turn-parked", "a call behind two orphans that have no turn", parked_before),
     Case::tried(

@@ -190,7 +190,7 @@ pub enum Class {
     Assembly,
     /// It ends at once.
     Light,
-    /// It can be made again, from where it got to.
+    /// It can be restarted, from where it got to.
     Full,
     /// By who keeps nothing but what it is entered with.
     Dispatch,

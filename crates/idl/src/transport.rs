@@ -13,7 +13,7 @@ pub struct Answer {
     pub control: Control,
 }
 
-/// What comes of it if a call is made again, to the successor of a server that died: the trait of the interface says so with
+/// What happens if a call is retried with the successor of a server that died: the trait of the interface says so with
 /// `#[repeatable]` and `#[stateful]`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Again {

@@ -159,7 +159,7 @@ impl Ref<Activation> {
             unsafe { (*state.pointer()).reset() };
         }
     }
-    /// The system call is made again when this activation runs next.
+    /// The system call is restarted when this activation runs next.
     pub fn repeat_system_call(self) {
         self.registers.pc.update(|pc| pc - memory::SYSTEM_CALL_BYTES);
         self.frame.set(Saved::Words);

@@ -87,7 +87,7 @@ fn deadline_of(caller: Ref<Activation>, entry: Ref<Entry>, control: Control) -> 
     if timer::nanoseconds() >= nanoseconds { Err(Error::Timeout) } else { Ok(timer::ticks(nanoseconds)) }
 }
 
-/// The call is made again: something is being prepared for it.
+/// The call is restarted: something is being prepared for it.
 #[cold]
 fn repeat(caller: Ref<Activation>, entry: Ref<Entry>) -> ! {
     let held = caller.held();
@@ -103,7 +103,7 @@ fn repeat(caller: Ref<Activation>, entry: Ref<Entry>) -> ! {
     caller.leave()
 }
 
-/// All activations of the callee are in use: the call is made again when one is free.
+/// All activations of the callee are in use: the call is restarted when one is free.
 fn wait_for_activation(caller: Ref<Activation>, entry: Ref<Entry>, deadline: u64) -> Error {
     let held = caller.held();
     if cpu::this(held).thread.get().is_some_and(is_seat) {
@@ -113,7 +113,7 @@ fn wait_for_activation(caller: Ref<Activation>, entry: Ref<Entry>, deadline: u64
         caller.repeat_system_call();
     }
     dispatch::pause(held);
-    // If there is none any more the call is made again, and refused.
+    // If there is none any more the call is restarted, and refused.
     let Some(callee) = entry.callee() else { caller.leave() };
     if let Some(thread) = caller.thread.get() {
         caller.amount.set(thread.priority.get());

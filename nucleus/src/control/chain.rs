@@ -473,7 +473,7 @@ pub fn stop_waiting(activation: Ref<Activation>) {
                 domain.note_waiters();
             }
             if activation.frame.get() == Saved::Words {
-                // The call is not made again.
+                // The call is not restarted.
                 activation.registers.pc.update(|pc| pc + memory::SYSTEM_CALL_BYTES);
             }
         }

@@ -382,8 +382,8 @@ pub fn rest(held: Held, is_idle: bool) {
     cpu.idle.set(is_idle);
 }
 
-/// As [`lock::wait`], for a system call by `entry`, whose code this was (0: that of a portal): returns if it can go on. If not, what the
-/// activation has saved makes the call anew.
+/// As [`lock::wait`], for a system call by `entry`, whose code this was (0: that of a portal): returns if it can go on. If not, the
+/// saved registers of the activation restart the call.
 #[unsafe(no_mangle)]
 extern "C" fn lock_wait_with(entry: Ref<Entry>, code: usize) {
     // Emptying the entry changes only its code until this CPU is stopped, and it cannot be stopped before it waits.

@@ -27,7 +27,7 @@ const ARCHIVE_BYTES: u64 = 1 << 30;
 /// What a domain needs to go on: these must admit it, whatever its labels become.
 const UPCALLS: [usize; 5] = [PAGE_FAULT[0], PAGE_FAULT[1], PAGE_FAULT[2], PAGE_FAULT[3], EXCEPTION];
 
-/// What an activation began, for a call, is over: its next operation starts anew.
+/// What an activation began, for a call, is over: its next operation starts from the beginning.
 #[inline(always)]
 pub fn forget_change(caller: Ref<Activation>) {
     caller.changes.set(Changes::Nothing);

@@ -157,7 +157,7 @@ pub struct Activation {
     /// A scheduler's seat: where it is entered. Of others, once they had a fault that a handler was called for: the address of the last page
     /// fault, or [`NO_ADDRESS`].
     pub entry: Cell<u64>,
-    /// How far the operation got that is made again; see the operation.
+    /// How far the operation that is restarted got; see the operation.
     pub progress: Cell<u64>,
     /// How far it got among the mappings derived from `cursor_root`, which outlives them.
     pub cursor: Cell<Link<Mapping>>,
@@ -213,7 +213,7 @@ impl Ref<Activation> {
     pub fn set_words(self, words: [u64; 5], control: u64) {
         self.registers.set_words(words, control);
     }
-    /// The operation starts anew when it is made next.
+    /// The next operation starts from the beginning.
     pub fn forget_progress(self) {
         self.progress.set(0);
         self.changes.set(Changes::Nothing);

@@ -49,13 +49,13 @@ pub struct Cpu {
     pub unsettled: Cell<Link<Semaphore>>,
     /// The machine's number of it.
     pub identity: Cell<u32>,
-    /// An operation that can be made again lets interrupts in.
+    /// An operation that can be restarted lets interrupts in.
     pub window: Cell<bool>,
     /// It has nothing to do.
     pub idle: Cell<bool>,
     /// Something that precedes the running thread became ready.
     pub preempt: Cell<bool>,
-    /// Another CPU changed what runs here: it must be looked at anew.
+    /// Another CPU changed what runs here: it must be looked at again.
     pub needs_recheck: Cell<bool>,
     /// Translations of the loaded space got weaker.
     pub flush: Cell<bool>,

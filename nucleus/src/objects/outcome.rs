@@ -9,7 +9,7 @@ pub const STEPS: u32 = 5;
 pub enum Stop {
     /// It is refused.
     Refused(Error),
-    /// It came to a preemption point and is made again.
+    /// It came to a preemption point and is restarted.
     Repeat,
 }
 

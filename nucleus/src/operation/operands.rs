@@ -145,7 +145,7 @@ impl Operands {
             }
         }
     }
-    /// Adds a page to the table of `domain`; the operation is made again.
+    /// Adds a page to the table of `domain`; the operation is restarted.
     fn grow_table<T>(&self, domain: Ref<Domain>) -> Result<T, Stop> {
         domain.grow_table_step()?;
         Err(Stop::Repeat)

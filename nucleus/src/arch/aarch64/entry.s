@@ -353,7 +353,7 @@ entry_port:
 
 // ---- waiting for the lock, x15 = activation, x8 = entry, x14 = its object; what the activation has saved is such
 // that it can go on from there, should another CPU change what runs here meanwhile ----
-.macro WAIT_TO_REPEAT code          // the system call is made again, unless nothing changed; no code: portal code
+.macro WAIT_TO_REPEAT code          // the system call is restarted, unless nothing changed; no code: portal code
     stp x8, x15, [sp, #-32]!
     stp x14, x30, [sp, #16]
     SAVE_WORDS

@@ -227,7 +227,7 @@ entry_port:
 
 # ---- waiting for the lock, r11 = activation, rax = entry, r8 = semaphore if any; what the activation has saved is
 # such that it can go on from there, should another CPU change what runs here meanwhile ----
-.macro WAIT_TO_REPEAT code          # the system call is made again, unless nothing changed; no code: portal code
+.macro WAIT_TO_REPEAT code          # the system call is restarted, unless nothing changed; no code: portal code
     push rax
     push r11
     SAVE_WORDS
