@@ -7,7 +7,7 @@ use crate::cpus::special;
 use crate::memory::frames::{self, Use};
 use crate::memory::{account, lend, shapes, slab, space};
 use crate::objects::arch::FpuState;
-use crate::objects::{Activation, Domain, FRAME, Frame, SLOW_FPU, Saved};
+use crate::objects::{Activation, Domain, FRAME, Frame, SLOW_FPU, SavedFrame};
 use crate::pointer::{Fresh, Link, Ref};
 use abi::Error;
 use abi::layout::{MAX_ACTIVATIONS, MESSAGE_START, USER_END};
@@ -162,7 +162,7 @@ impl Ref<Activation> {
     /// The system call is restarted when this activation runs next.
     pub fn repeat_system_call(self) {
         self.registers.pc.update(|pc| pc - memory::SYSTEM_CALL_BYTES);
-        self.frame.set(Saved::Words);
+        self.frame.set(SavedFrame::Words);
     }
     /// When it goes on, its domain dies with this status. Why: the address or vector, the processor's code, and the
     /// error that kept the fault from being handled, or 0 if its handler gave up. A page fault without a code: it ended
@@ -170,6 +170,6 @@ impl Ref<Activation> {
     pub fn condemn(self, status: u64, [which, code, error]: [u64; 3]) {
         self.registers.set_words([status, 0, which, code, error], 0);
         self.registers.set_status(0);
-        self.frame.set(Saved::Condemned);
+        self.frame.set(SavedFrame::Condemned);
     }
 }

@@ -4,7 +4,7 @@ use super::{chain, deadline, dispatch, flows, lending, priorities};
 use crate::cpus::{cpu, timer};
 use crate::memory::portals::{check_copy, copy_entry, make_call_entry};
 use crate::memory::{lend, mapping, shapes};
-use crate::objects::{Activation, Domain, Entry, Saved, State, Stop, Thread, Wait, is_seat};
+use crate::objects::{Activation, Domain, Entry, SavedFrame, State, Stop, Thread, Wait, is_seat};
 use crate::pointer::{Link, Ref, look};
 use crate::report::trace;
 use abi::info::status;
@@ -24,7 +24,7 @@ extern "C" fn call_slowly(caller: Ref<Activation>, entry: Ref<Entry>) -> ! {
     let allowed = |(control, minted)| deadline_of(caller, entry, control).map(|deadline| (control, minted, deadline));
     let refused = match along.and_then(allowed) {
         Ok((control, minted, deadline)) => {
-            let frame = if deadline == 0 { Saved::Call } else { Saved::Bounded };
+            let frame = if deadline == 0 { SavedFrame::Call } else { SavedFrame::Bounded };
             let window = window.ok().flatten();
             match call(caller, entry, frame, Message { letters, words, control, minted, window }, deadline) {
                 Err(Error::Again) => {
@@ -91,7 +91,7 @@ fn deadline_of(caller: Ref<Activation>, entry: Ref<Entry>, control: Control) -> 
 #[cold]
 fn repeat(caller: Ref<Activation>, entry: Ref<Entry>) -> ! {
     let held = caller.held();
-    if caller.frame.get() != Saved::Full {
+    if caller.frame.get() != SavedFrame::Full {
         shapes::keep_expected(caller, entry);
         caller.repeat_system_call();
     }
@@ -109,7 +109,7 @@ fn wait_for_activation(caller: Ref<Activation>, entry: Ref<Entry>, deadline: u64
     if cpu::this(held).thread.get().is_some_and(is_seat) {
         return Error::Busy;
     }
-    if caller.frame.get() != Saved::Full {
+    if caller.frame.get() != SavedFrame::Full {
         caller.repeat_system_call();
     }
     dispatch::pause(held);
@@ -145,7 +145,7 @@ pub fn upcall(caller: Ref<Activation>, entry: Ref<Entry>, words: [u64; 5], contr
     let [a, b, c, d, e] = words;
     let words = [a, b, c, d, e, 0, 0, 0, 0];
     let message = Message { letters: None, words, control, minted: 0, window: None };
-    match call(caller, entry, Saved::Full, message, 0) {
+    match call(caller, entry, SavedFrame::Full, message, 0) {
         Err(Error::Again) => wait_for_activation(caller, entry, 0),
         Err(error) => error,
     }
@@ -170,7 +170,7 @@ struct Message {
 fn call(
     caller: Ref<Activation>,
     entry: Ref<Entry>,
-    frame: Saved,
+    frame: SavedFrame,
     Message { letters, mut words, control, minted, window }: Message,
     deadline: u64,
 ) -> Result<core::convert::Infallible, Error> {
@@ -216,7 +216,7 @@ fn call(
     if let Some((word, _)) = window {
         trace::window(caller, words[word]);
     }
-    trace::call(caller, entry, words[0], frame == Saved::Full);
+    trace::call(caller, entry, words[0], frame == SavedFrame::Full);
     callee.per_cpu().pool.set(activation.next.get());
     caller.domain.per_cpu().crossings.update(|value| value + 1);
     caller.frame.set(frame);
@@ -225,7 +225,7 @@ fn call(
     activation.state.set(State::Top);
     activation.caller.set(Some(caller));
     match frame {
-        Saved::Call => shapes::set_back(activation, entry),
+        SavedFrame::Call => shapes::set_back(activation, entry),
         _ => activation.set_back(),
     }
     activation.depth.set(caller.depth.get() + 1);
@@ -349,7 +349,7 @@ extern "C" fn return_slowly(callee: Ref<Activation>) -> ! {
     copy_message(callee, caller, control.length());
     let Some(thread) = callee.thread.get() else { dispatch::enter(held, Event::Choose, 0) };
     chain::unlink_top(thread, callee, caller);
-    if caller.frame.get() == Saved::Full {
+    if caller.frame.get() == SavedFrame::Full {
         // An upcall: word 0 says whether to go on.
         if words[0] != 0 {
             let died = if words[0] < status::KILLED { status::PAGE_FAULT } else { words[0] };
@@ -359,7 +359,7 @@ extern "C" fn return_slowly(callee: Ref<Activation>) -> ! {
         let control = deliver(letters, &mut words, control, 0, received, None);
         caller.set_all_words(&words, letters.map_or(0, |letters| letters.in_registers()), control.0);
         caller.registers.set_status(0);
-        caller.frame.set(Saved::Words);
+        caller.frame.set(SavedFrame::Words);
     }
     dispatch::resume_or_give_way(thread)
 }

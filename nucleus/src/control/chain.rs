@@ -12,7 +12,7 @@ use super::{deadline, numbers, priorities, ready};
 use crate::arch::memory;
 use crate::cpus::{counters, cpu, timer};
 use crate::memory::lend;
-use crate::objects::{Activation, Domain, Entry, Port, Runs, Saved, State, Thread, Wait, is_seat};
+use crate::objects::{Activation, Domain, Entry, Port, Runs, SavedFrame, State, Thread, Wait, is_seat};
 use crate::pointer::{Held, Link, Ref, look};
 use crate::report::trace;
 use abi::Error;
@@ -74,7 +74,11 @@ pub fn wake_waiter(domain: Ref<Domain>) -> bool {
     resume(waiter);
     if waiter.wait.get() == Wait::No {
         waiter.wait.set(Wait::Called);
-        waiter.frame.set(if waiter.frame.get() == Saved::Full { Saved::FullAgain } else { Saved::WordsAgain });
+        waiter.frame.set(if waiter.frame.get() == SavedFrame::Full {
+            SavedFrame::FullAgain
+        } else {
+            SavedFrame::WordsAgain
+        });
         waiter.waits_on.set(domain.address());
         domain.called.append(waiter);
     } else {
@@ -132,7 +136,11 @@ fn leave_called(activation: Ref<Activation>) -> Ref<Domain> {
     let domain = activation.awaited_domain();
     domain.called.remove(activation);
     activation.wait.set(Wait::No);
-    activation.frame.set(if activation.frame.get() == Saved::FullAgain { Saved::Full } else { Saved::Words });
+    activation.frame.set(if activation.frame.get() == SavedFrame::FullAgain {
+        SavedFrame::Full
+    } else {
+        SavedFrame::Words
+    });
     domain
 }
 
@@ -157,7 +165,7 @@ pub fn wake_receiver(port: Ref<Port>) -> bool {
     port.semaphore.waiting.update(|value| value - 1);
     port.semaphore.count.delist();
     activation.wait.set(Wait::No);
-    activation.frame.set(Saved::Receives);
+    activation.frame.set(SavedFrame::Receives);
     if activation.deadline.get() != 0 {
         deadline::clear(activation);
     }
@@ -174,10 +182,10 @@ pub fn entered_port(by: Ref<Activation>) -> Option<(Ref<Entry>, Ref<Port>)> {
 /// An activation that was woken to take a message does not: the next one that waits does.
 #[inline(never)]
 pub fn pass_message_on(by: Ref<Activation>) {
-    if by.frame.get() != Saved::Receives {
+    if by.frame.get() != SavedFrame::Receives {
         return;
     }
-    by.frame.set(Saved::Words);
+    by.frame.set(SavedFrame::Words);
     if let Some((_, port)) = entered_port(by)
         && port.pending.get() != 0
     {
@@ -196,7 +204,7 @@ pub fn resume(top: Ref<Activation>) -> bool {
 
 /// The call that `caller` made ends with an error; an upcall that fails is the end of its domain, once `caller` goes on.
 pub fn fail_call(caller: Ref<Activation>, error: Error) {
-    if caller.frame.get() == Saved::Full {
+    if caller.frame.get() == SavedFrame::Full {
         // No page fault of a user has a code of 0.
         caller.condemn(status::PAGE_FAULT, [caller.entry.get(), 0, error as u64]);
     } else {
@@ -472,7 +480,7 @@ pub fn stop_waiting(activation: Ref<Activation>) {
                 domain.waiters.remove(activation);
                 domain.note_waiters();
             }
-            if activation.frame.get() == Saved::Words {
+            if activation.frame.get() == SavedFrame::Words {
                 // The call is not restarted.
                 activation.registers.pc.update(|pc| pc + memory::SYSTEM_CALL_BYTES);
             }

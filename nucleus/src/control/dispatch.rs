@@ -6,7 +6,7 @@ use super::{deadline, fault, numbers, port};
 use crate::cpus::assembly;
 use crate::cpus::{counters, cpu, lock, root, special, timer, translations};
 use crate::memory::{frames, shapes};
-use crate::objects::{Activation, Cpu, Entry, Reply, Runs, STEPS, Saved, Seat, Thread, is_seat};
+use crate::objects::{Activation, Cpu, Entry, Reply, Runs, STEPS, SavedFrame, Seat, Thread, is_seat};
 use crate::pointer::{Held, Ref};
 use crate::report::trace;
 use abi::Error;
@@ -480,12 +480,12 @@ impl Ref<Activation> {
         // SAFETY: the frame says which registers were saved; all were user's or checked.
         unsafe {
             match self.frame.get() {
-                Saved::Light => assembly::leave_to_light(self.address()),
-                Saved::Words | Saved::Call | Saved::Bounded => assembly::leave_to_words(self.address()),
-                Saved::Full => assembly::leave_to_full(self.address()),
-                Saved::Condemned => fault::condemned(self),
-                Saved::WordsAgain | Saved::FullAgain => chain::go_on_called(self),
-                Saved::Receives => port::receive_again(self),
+                SavedFrame::Light => assembly::leave_to_light(self.address()),
+                SavedFrame::Words | SavedFrame::Call | SavedFrame::Bounded => assembly::leave_to_words(self.address()),
+                SavedFrame::Full => assembly::leave_to_full(self.address()),
+                SavedFrame::Condemned => fault::condemned(self),
+                SavedFrame::WordsAgain | SavedFrame::FullAgain => chain::go_on_called(self),
+                SavedFrame::Receives => port::receive_again(self),
             }
         }
     }
@@ -494,7 +494,7 @@ impl Ref<Activation> {
     pub fn leave_lightly(self) -> ! {
         let held = self.held();
         translations::check_before_leaving(held);
-        if self.frame.get() != Saved::Light {
+        if self.frame.get() != SavedFrame::Light {
             self.leave_with_more()
         }
         // SAFETY: the frame is light, so these registers were saved; all were user's or checked.

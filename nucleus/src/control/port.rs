@@ -7,7 +7,7 @@ use super::{chain, deadline, dispatch, flows};
 use crate::cpus::{cpu, timer};
 use crate::memory::frames::{self, Use};
 use crate::memory::{account, labels, slab};
-use crate::objects::{Account, Activation, Entry, Message, OPEN, PLAIN, Port, Saved, Semaphore, Stop, is_seat};
+use crate::objects::{Account, Activation, Entry, Message, OPEN, PLAIN, Port, SavedFrame, Semaphore, Stop, is_seat};
 use crate::pointer::{Fresh, Link, Ref};
 use abi::rights::{self, Kind};
 use abi::{Error, NEVER, PAGE_BYTES, op};
@@ -370,7 +370,7 @@ pub fn receive_at_once(by: Ref<Activation>, entry: Ref<Entry>, port: Ref<Port>) 
 /// Goes on with an activation that was woken to take a message.
 #[inline(never)]
 pub fn receive_again(by: Ref<Activation>) -> ! {
-    by.frame.set(Saved::Words);
+    by.frame.set(SavedFrame::Words);
     let port = chain::entered_port(by);
     match port.and_then(|(entry, port)| receive_at_once(by, entry, port)) {
         Some(result) => by.set_result(result),

@@ -3,7 +3,7 @@
 use super::{activation, numbers};
 use crate::cpus::cpu;
 use crate::memory::slab;
-use crate::objects::{Cpu, Domain, Runs, Saved, State, Thread};
+use crate::objects::{Cpu, Domain, Runs, SavedFrame, State, Thread};
 use crate::pointer::{Fresh, Ref};
 use crate::report::trace;
 use abi::Error;
@@ -71,7 +71,7 @@ pub fn new(
     let message = activation.message;
     activation.registers.set_start(pc, stack, message);
     activation.set_words([argument, 0, 0, 0, 0], 0);
-    activation.frame.set(Saved::Words);
+    activation.frame.set(SavedFrame::Words);
     thread.top.set(Some(activation));
     thread.bottom.set(Some(activation));
     Ok(thread)

@@ -11,7 +11,7 @@ use crate::arch::paging::Published;
 use crate::arch::{paging, portals};
 use crate::cpus::assembly;
 use crate::objects::arch as registers;
-use crate::objects::{Activation, Cpu, Domain, Entry, PerCpu, SLOW_AT, Saved, State, Stop, Thread};
+use crate::objects::{Activation, Cpu, Domain, Entry, PerCpu, SLOW_AT, SavedFrame, State, Stop, Thread};
 use crate::pointer::{Held, Ref};
 use abi::{Control, Error, MAX_SHAPES, info};
 use core::cell::Cell;
@@ -323,7 +323,7 @@ pub fn code(held: Held, number: usize, byte: usize) -> Option<info::Code> {
 
 static GENERATOR: portals::Generator = portals::Generator::new(&Nucleus {
     offsets: OFFSETS,
-    calling: Saved::Call as u16 | (State::Calling as u16) << 8,
+    calling: SavedFrame::Call as u16 | (State::Calling as u16) << 8,
     top: State::Top as u8,
     free: State::Free as u8,
     deepest: (abi::MAX_DEPTH as u32 - 1) << 16,

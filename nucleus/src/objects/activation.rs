@@ -15,7 +15,7 @@ use structures::deadlines::{self, Timed};
 /// Which of the saved registers count.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Saved {
+pub enum SavedFrame {
     /// In a kernel operation: the preserved ones, status and word 0.
     Light = 0,
     /// The preserved ones, status, all words, control.
@@ -82,7 +82,7 @@ pub enum Changes {
 #[repr(C)]
 pub struct Activation {
     /// How they are saved.
-    pub frame: Cell<Saved>,
+    pub frame: Cell<SavedFrame>,
     /// Where it is.
     pub state: Cell<State>,
     /// Activations below it in its chain. `entry.s` moves frame, state and depth as one, to the begin of the activation.
@@ -191,7 +191,7 @@ impl Ref<Activation> {
             Err(error) => (error as u64, 0),
         };
         self.registers.set_result(status, value);
-        self.frame.set(Saved::Light);
+        self.frame.set(SavedFrame::Light);
     }
     /// Words 0 to 4 as saved.
     pub fn words(self) -> [u64; 5] {

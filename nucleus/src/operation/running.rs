@@ -6,7 +6,7 @@ use crate::arch::memory;
 use crate::control::{activation, call, chain, death, dispatch, fault, flows, priorities, ready};
 use crate::cpus::{cpu, special, timer};
 use crate::memory::mapping;
-use crate::objects::{Domain, Outcome, Reply, Runs, Saved, State, Stop, Thread, Wait, is_seat};
+use crate::objects::{Domain, Outcome, Reply, Runs, SavedFrame, State, Stop, Thread, Wait, is_seat};
 use crate::pointer::{Held, Ref};
 use crate::report::log::{self as kernel_log, PROGRAMS, Part, SYSTEM};
 use crate::report::trace;
@@ -149,10 +149,10 @@ pub fn thread_ex_regs(operands: &Operands) -> Outcome {
     let old = bottom.registers.pc.get();
     bottom.forget_progress();
     // A caller that is to call again, too, does not, nor does who was woken to take a message.
-    let waited = bottom.wait.get() != Wait::No || bottom.frame.get() == Saved::Receives;
+    let waited = bottom.wait.get() != Wait::No || bottom.frame.get() == SavedFrame::Receives;
     chain::stop_waiting(bottom);
     chain::pass_message_on(bottom);
-    if (waited || was_calling || thread.runs.get() == Runs::Blocked) && bottom.frame.get() != Saved::Full {
+    if (waited || was_calling || thread.runs.get() == Runs::Blocked) && bottom.frame.get() != SavedFrame::Full {
         bottom.set_result(Err(Error::Cancelled));
     }
     ready::make_ready(thread);

@@ -8,7 +8,7 @@
 
 use crate::arch::{memory, processor, timer};
 use crate::cpus::cpu;
-use crate::objects::{Activation, Domain, Entry, Saved, Thread};
+use crate::objects::{Activation, Domain, Entry, SavedFrame, Thread};
 use crate::pointer::{Held, Link, Ref};
 use abi::{Error, MAX_CPUS};
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -152,7 +152,7 @@ pub fn refused(caller: Ref<Activation>, entry: Ref<Entry>, error: Error) {
 #[inline(always)]
 pub fn back(thread: Link<Thread>, top: Ref<Activation>, caller: Ref<Activation>) {
     if cfg!(feature = "trace") {
-        write(of_return(thread, top, caller), unseen(caller.frame.get() == Saved::Full));
+        write(of_return(thread, top, caller), unseen(caller.frame.get() == SavedFrame::Full));
     }
 }
 

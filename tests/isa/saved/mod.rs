@@ -2,7 +2,7 @@
 
 use core::cell::Cell;
 
-/// Saved user registers. What of them counts says `activation::Frame`.
+/// Saved user registers. `SavedFrame` says which of them are saved.
 #[repr(C)]
 pub struct Registers {
     pub pc: Cell<u64>,

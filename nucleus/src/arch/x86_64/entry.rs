@@ -1,6 +1,6 @@
 //! The assembly of `entry.s` and `boot.s`, with the offsets and constants that it uses.
 
-use crate::objects::{Activation, Cpu, Domain, Entry, PerCpu, Saved, Semaphore, State, Thread};
+use crate::objects::{Activation, Cpu, Domain, Entry, PerCpu, SavedFrame, Semaphore, State, Thread};
 use abi::{Error, rights};
 use core::mem::offset_of;
 
@@ -59,9 +59,9 @@ assembly! { "entry.s";
     A_ENTRY = offset_of!(Activation, entry),
     A_STACK = offset_of!(Activation, stack),
     A_MESSAGE = offset_of!(Activation, message),
-    FRAME_LIGHT = Saved::Light as u8,
-    FRAME_WORDS = Saved::Words as u8,
-    FRAME_FULL = Saved::Full as u8,
+    FRAME_LIGHT = SavedFrame::Light as u8,
+    FRAME_WORDS = SavedFrame::Words as u8,
+    FRAME_FULL = SavedFrame::Full as u8,
     STATE_FREE = State::Free as u8,
     STATE_TOP = State::Top as u8,
     S_POOL = offset_of!(PerCpu, pool),

@@ -3,7 +3,7 @@
 use core::cell::Cell;
 use core::mem::offset_of;
 
-/// Saved user registers. What of them counts says `activation::Frame`.
+/// Saved user registers. `SavedFrame` says which of them are saved.
 #[repr(C)]
 #[allow(missing_docs)]
 pub struct Registers {
