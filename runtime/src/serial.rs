@@ -10,23 +10,23 @@ use abi::rights::Kind;
 use crate::entry::Entry;
 use crate::{device, op};
 
-/// 16550 (PC16550D, 8.0): data; interrupt enable; interrupt identification; line status.
+/// 16550 (PC16550D, 8.0): transmitter holding; interrupt enable; interrupt identification; line status.
 mod ports {
-    pub const DATA: u64 = 0;
-    pub const ENABLE: u64 = 1;
-    pub const IDENTIFICATION: u64 = 2;
-    pub const LINE_STATUS: u64 = 5;
-    pub const SENDS: u8 = 0x20;
-    pub const READY_TO_SEND: u8 = 2;
+    pub const THR: u64 = 0;
+    pub const IER: u64 = 1;
+    pub const IIR: u64 = 2;
+    pub const LSR: u64 = 5;
+    pub const LSR_THRE: u8 = 0x20;
+    pub const IER_ETBEI: u8 = 2;
 }
 
 /// PL011 (DDI 0183, 3.3): data; flags; interrupt mask.
 mod registers {
-    pub const DATA: usize = 0;
-    pub const FLAGS: usize = 0x18;
-    pub const MASK: usize = 0x38;
-    pub const FULL: u32 = 1 << 5;
-    pub const READY_TO_SEND: u32 = 1 << 5;
+    pub const UARTDR: usize = 0;
+    pub const UARTFR: usize = 0x18;
+    pub const UARTIMSC: usize = 0x38;
+    pub const TXFF: u32 = 1 << 5;
+    pub const TXIM: u32 = 1 << 5;
 }
 
 /// The serial line.
@@ -45,30 +45,30 @@ impl Serial {
     /// Sends a byte when the device takes it.
     pub fn send(&mut self, byte: u8) -> Result<(), Error> {
         if self.has_ports {
-            while op::io_read(Entry::IO_PORTS, ports::LINE_STATUS)? & ports::SENDS == 0 {}
-            return op::io_write(Entry::IO_PORTS, ports::DATA, byte);
+            while op::io_read(Entry::IO_PORTS, ports::LSR)? & ports::LSR_THRE == 0 {}
+            return op::io_write(Entry::IO_PORTS, ports::THR, byte);
         }
-        while device::read(registers::FLAGS) & registers::FULL != 0 {}
-        device::write(registers::DATA, byte.into());
+        while device::read(registers::UARTFR) & registers::TXFF != 0 {}
+        device::write(registers::UARTDR, byte.into());
         Ok(())
     }
 
     /// From now on the device interrupts when it is ready to send; that it is, when bytes were sent before.
     pub fn interrupt_when_ready(&mut self) -> Result<(), Error> {
         if self.has_ports {
-            return op::io_write(Entry::IO_PORTS, ports::ENABLE, ports::READY_TO_SEND);
+            return op::io_write(Entry::IO_PORTS, ports::IER, ports::IER_ETBEI);
         }
-        device::write(registers::MASK, registers::READY_TO_SEND);
+        device::write(registers::UARTIMSC, registers::TXIM);
         Ok(())
     }
 
     /// From now on the device does not interrupt.
     pub fn be_quiet(&mut self) -> Result<(), Error> {
         if self.has_ports {
-            op::io_write(Entry::IO_PORTS, ports::ENABLE, 0)?;
-            return op::io_read(Entry::IO_PORTS, ports::IDENTIFICATION).map(drop);
+            op::io_write(Entry::IO_PORTS, ports::IER, 0)?;
+            return op::io_read(Entry::IO_PORTS, ports::IIR).map(drop);
         }
-        device::write(registers::MASK, 0);
+        device::write(registers::UARTIMSC, 0);
         Ok(())
     }
 

@@ -7,28 +7,30 @@ use runtime::device::{read, write};
 pub const BURST: usize = 14;
 
 /// Receive and transmit.
-const DATA: usize = 0;
-const FLAGS: usize = 0x18;
-const LINE_CONTROL: usize = 0x2c;
-const CONTROL: usize = 0x30;
+const UARTDR: usize = 0;
+const UARTFR: usize = 0x18;
+const UARTLCR_H: usize = 0x2c;
+const UARTCR: usize = 0x30;
 /// At which levels of the FIFOs there are interrupts.
-const LEVELS: usize = 0x34;
-const INTERRUPTS: usize = 0x38;
-/// Why there would be interrupts.
-const RAW: usize = 0x3c;
-const CLEAR: usize = 0x44;
+const UARTIFLS: usize = 0x34;
+/// Interrupt mask: those that are let through.
+const UARTIMSC: usize = 0x38;
+/// Raw interrupt status: unmasked.
+const UARTRIS: usize = 0x3c;
+const UARTICR: usize = 0x44;
 
+// Bits of UARTFR: busy, receive FIFO empty, transmit FIFO empty.
 const BUSY: u32 = 1 << 3;
-const NOTHING_RECEIVED: u32 = 1 << 4;
-const NOTHING_TO_SEND: u32 = 1 << 7;
+const RXFE: u32 = 1 << 4;
+const TXFE: u32 = 1 << 7;
 /// 8 data bits, no parity, 1 stop bit, FIFOs on.
 const EIGHT_BITS: u32 = 3 << 5 | 1 << 4;
 /// The device, both directions.
 const ON: u32 = 1 | 1 << 8 | 1 << 9;
-const RECEIVED: u32 = 1 << 4;
-const SENT: u32 = 1 << 5;
-/// Received, less than the level, a while ago.
-const RECEIVED_LATELY: u32 = 1 << 6;
+// Interrupts: receive, transmit, receive timeout (less than the level, a while ago).
+const RX: u32 = 1 << 4;
+const TX: u32 = 1 << 5;
+const RT: u32 = 1 << 6;
 const ALL: u32 = 0x7ff;
 
 /// The device.
@@ -44,46 +46,46 @@ impl Pl011 {
 
     /// FIFOs on, receive interrupt on.
     pub fn start(&mut self) {
-        write(INTERRUPTS, 0);
-        write(LINE_CONTROL, EIGHT_BITS);
-        write(LEVELS, 0);
-        write(CONTROL, ON);
-        write(CLEAR, ALL & !SENT);
-        self.enabled = RECEIVED | RECEIVED_LATELY;
-        write(INTERRUPTS, self.enabled);
+        write(UARTIMSC, 0);
+        write(UARTLCR_H, EIGHT_BITS);
+        write(UARTIFLS, 0);
+        write(UARTCR, ON);
+        write(UARTICR, ALL & !TX);
+        self.enabled = RX | RT;
+        write(UARTIMSC, self.enabled);
     }
 
     /// A received byte, if there is one.
     pub fn receive(&mut self) -> Option<u8> {
-        if read(FLAGS) & NOTHING_RECEIVED != 0 { None } else { Some(read(DATA) as u8) }
+        if read(UARTFR) & RXFE != 0 { None } else { Some(read(UARTDR) as u8) }
     }
 
     /// Is the transmit FIFO at most an eighth full?
     pub fn can_send(&self) -> bool {
-        read(FLAGS) & NOTHING_TO_SEND != 0 || read(RAW) & SENT != 0
+        read(UARTFR) & TXFE != 0 || read(UARTRIS) & TX != 0
     }
 
     /// Has everything left the machine?
     pub fn is_idle(&self) -> bool {
-        read(FLAGS) & BUSY == 0
+        read(UARTFR) & BUSY == 0
     }
 
     /// Sends up to [`BURST`] bytes after [`Self::can_send`] said yes.
     pub fn send(&mut self, byte: u8) {
-        write(DATA, byte.into());
+        write(UARTDR, byte.into());
     }
 
     /// An interrupt when the transmit FIFO takes more: on or off.
     pub fn interrupt_when_empty(&mut self, on: bool) {
-        let enabled = RECEIVED | RECEIVED_LATELY | if on { SENT } else { 0 };
+        let enabled = RX | RT | if on { TX } else { 0 };
         if enabled != self.enabled {
             self.enabled = enabled;
-            write(INTERRUPTS, enabled);
+            write(UARTIMSC, enabled);
         }
     }
 
     /// Acknowledges what the device says about why it interrupted; what it sent is masked instead.
     pub fn acknowledge(&self) {
-        write(CLEAR, ALL & !SENT);
+        write(UARTICR, ALL & !TX);
     }
 }

@@ -28,38 +28,41 @@ struct Controller {
 static CONTROLLER: Boot<Controller> = Boot::new(Controller { version: 0, distributor: 0, second: 0 });
 
 // The distributor (IHI 0069, 12.9; IHI 0048, 4.3).
-const CONTROL: usize = 0;
-const GROUP: usize = 0x80;
-const ENABLE: usize = 0x100;
-const DISABLE: usize = 0x180;
-const CLEAR_PENDING: usize = 0x280;
-const PRIORITY: usize = 0x400;
-const TARGETS: usize = 0x800;
-const TRIGGER: usize = 0xc00;
-const SOFTWARE: usize = 0xf00;
-const ROUTE: usize = 0x6000;
-const PENDING: usize = 0x200;
-/// Which version of the architecture it is: in bits 4 to 7 of a register (12.9.29, 12.11.32; of version 2 IHI 0048, 4.3.18).
-const KINDS: [usize; 4] = [0, 0xfe8, 0xfe8, 0xffe8];
-/// In the control register of version 3: a write is not seen everywhere yet.
-const PENDING_WRITE: u32 = 1 << 31;
+const GICD_CTLR: usize = 0;
+const GICD_TYPER: usize = 4;
+const GICD_IGROUPR: usize = 0x80;
+const GICD_ISENABLER: usize = 0x100;
+const GICD_ICENABLER: usize = 0x180;
+const GICD_ICPENDR: usize = 0x280;
+const GICD_IPRIORITYR: usize = 0x400;
+const GICD_ITARGETSR: usize = 0x800;
+const GICD_ICFGR: usize = 0xc00;
+const GICD_SGIR: usize = 0xf00;
+const GICD_IROUTER: usize = 0x6000;
+const GICD_ISPENDR: usize = 0x200;
+/// ArchRev, in bits 4 to 7, says which version of the architecture it is (12.9.29, 12.11.32; of version 2, as ICPIDR2, IHI 0048, 4.3.18).
+const GICD_PIDR2: [usize; 4] = [0, 0xfe8, 0xfe8, 0xffe8];
+/// Of version 3, register write pending: a write is not seen everywhere yet.
+const GICD_CTLR_RWP: u32 = 1 << 31;
 /// Priority of all: less urgent than the mask, which lets all through.
 const USUAL_PRIORITY: u32 = 0xa0a0_a0a0;
 
-// A redistributor (IHI 0069, 12.10, 12.11): two frames of 64 KiB, the second as a distributor for a CPU's own.
+// A redistributor (IHI 0069, 12.10, 12.11): two frames of 64 KiB, RD_base and SGI_base. In SGI_base the registers of a CPU's own interrupts
+// (GICR_IGROUPR0, GICR_ISENABLER0 …) have the offsets of the distributor's.
 const REDISTRIBUTOR_BYTES: usize = 2 << 16;
-const OWN_INTERRUPTS: usize = 1 << 16;
-const KIND: usize = 8;
-const LAST: u32 = 1 << 4;
-const VIRTUAL: u32 = 1 << 1;
-const WAKER: usize = 0x14;
-const SLEEPS: u32 = 1 << 1;
-const CHILDREN_SLEEP: u32 = 1 << 2;
+const SGI_BASE: usize = 1 << 16;
+const GICR_TYPER: usize = 8;
+const GICR_TYPER_LAST: u32 = 1 << 4;
+const GICR_TYPER_VLPIS: u32 = 1 << 1;
+const GICR_WAKER: usize = 0x14;
+const GICR_WAKER_PROCESSOR_SLEEP: u32 = 1 << 1;
+const GICR_WAKER_CHILDREN_ASLEEP: u32 = 1 << 2;
 
 // The CPU interface of version 2 (IHI 0048, 4.4).
-const MASK: usize = 4;
-const CLAIM: usize = 0xc;
-const COMPLETE: usize = 0x10;
+const GICC_CTLR: usize = 0;
+const GICC_PMR: usize = 4;
+const GICC_IAR: usize = 0xc;
+const GICC_EOIR: usize = 0x10;
 
 fn write(address: usize, value: u32) {
     // SAFETY: a register of the controller, mapped as device memory.
@@ -95,7 +98,7 @@ pub fn send(identity: u32) {
             // SAFETY: makes a CPU take an interrupt for which there is a handler.
             unsafe { asm!("msr S3_0_C12_C11_5, {}", "isb", in(reg) value, options(nostack)) }
         }
-        _ => write(CONTROLLER.get().distributor + SOFTWARE, 1 << (16 + (identity & 7)) | OTHER_CPU),
+        _ => write(CONTROLLER.get().distributor + GICD_SGIR, 1 << (16 + (identity & 7)) | OTHER_CPU),
     }
 }
 
@@ -111,33 +114,33 @@ pub fn init() {
     // SAFETY: the first CPU runs alone.
     unsafe { *CONTROLLER.write() = Controller { version: firmware.version, distributor, second } };
     let controller = CONTROLLER.get();
-    let kind = load(distributor + KINDS[controller.version as usize]) >> 4 & 0xf;
+    let kind = load(distributor + GICD_PIDR2[controller.version as usize]) >> 4 & 0xf;
     // Version 4 is version 3 with more.
     if !matches!((controller.version, kind), (3, 3 | 4) | (2, 2)) {
         panic!("no interrupt controller is where the device tree says (it identifies as {})", u64::from(kind));
     }
-    write(distributor + CONTROL, 0);
+    write(distributor + GICD_CTLR, 0);
     wait_for_write(distributor);
-    // GICD_TYPER.ITLinesNumber.
-    let groups = (load(distributor + 4) & 0x1f) as usize + 1;
+    // ITLinesNumber.
+    let groups = (load(distributor + GICD_TYPER) & 0x1f) as usize + 1;
     for group in 1..groups {
-        write(distributor + DISABLE + 4 * group, u32::MAX);
-        write(distributor + CLEAR_PENDING + 4 * group, u32::MAX);
-        write(distributor + GROUP + 4 * group, if controller.version == 3 { u32::MAX } else { 0 });
+        write(distributor + GICD_ICENABLER + 4 * group, u32::MAX);
+        write(distributor + GICD_ICPENDR + 4 * group, u32::MAX);
+        write(distributor + GICD_IGROUPR + 4 * group, if controller.version == 3 { u32::MAX } else { 0 });
         for word in 0..8 {
-            write(distributor + PRIORITY + 32 * group + 4 * word, USUAL_PRIORITY);
+            write(distributor + GICD_IPRIORITYR + 32 * group + 4 * word, USUAL_PRIORITY);
         }
         for half in 0..2 {
             let mut value = 0;
             for place in 0..16 {
                 value |= (!is_level(32 * (group - 1) + 16 * half + place) as u32) << (2 * place + 1);
             }
-            write(distributor + TRIGGER + 8 * group + 4 * half, value);
+            write(distributor + GICD_ICFGR + 8 * group + 4 * half, value);
         }
     }
     wait_for_write(distributor);
     // Version 3: affinity routing, groups of all kinds; version 2: the one group there is.
-    write(distributor + CONTROL, if controller.version == 3 { 1 << 4 | 3 } else { 1 });
+    write(distributor + GICD_CTLR, if controller.version == 3 { 1 << 4 | 3 } else { 1 });
     wait_for_write(distributor);
     try_timer(prepare_local());
 }
@@ -152,7 +155,7 @@ fn try_timer(own: usize) {
     if number == 0 {
         panic!("the device tree has no timer that we know (arm,armv8-timer, with a virtual one)");
     }
-    let is_pending = || load(own + PENDING) >> number & 1 != 0;
+    let is_pending = || load(own + GICD_ISPENDR) >> number & 1 != 0;
     let end = timer::now() + read!("cntfrq_el0") / PATIENCE;
     timer::set(0);
     while !is_pending() {
@@ -166,7 +169,7 @@ fn try_timer(own: usize) {
 
 fn wait_for_write(distributor: usize) {
     if CONTROLLER.get().version == 3 {
-        while load(distributor + CONTROL) & PENDING_WRITE != 0 {
+        while load(distributor + GICD_CTLR) & GICD_CTLR_RWP != 0 {
             relax();
         }
     }
@@ -185,34 +188,34 @@ fn prepare_local() -> usize {
     };
     let timer = firmware::get().timer;
     for word in 0..8 {
-        write(own + PRIORITY + 4 * word, USUAL_PRIORITY);
+        write(own + GICD_IPRIORITYR + 4 * word, USUAL_PRIORITY);
     }
-    write(own + DISABLE, !(1 << timer | 1 << OTHER_CPU));
-    write(own + ENABLE, 1 << timer | 1 << OTHER_CPU);
+    write(own + GICD_ICENABLER, !(1 << timer | 1 << OTHER_CPU));
+    write(own + GICD_ISENABLER, 1 << timer | 1 << OTHER_CPU);
     own
 }
 
 fn init_local_two() -> usize {
     let controller = CONTROLLER.get();
-    write(controller.second + MASK, 0xff);
-    write(controller.second, 1);
+    write(controller.second + GICC_PMR, 0xff);
+    write(controller.second + GICC_CTLR, 1);
     controller.distributor
 }
 
 fn init_local_three() -> usize {
     let redistributor = own_redistributor();
-    write(redistributor + WAKER, load(redistributor + WAKER) & !SLEEPS);
-    while load(redistributor + WAKER) & CHILDREN_SLEEP != 0 {
+    write(redistributor + GICR_WAKER, load(redistributor + GICR_WAKER) & !GICR_WAKER_PROCESSOR_SLEEP);
+    while load(redistributor + GICR_WAKER) & GICR_WAKER_CHILDREN_ASLEEP != 0 {
         relax();
     }
-    write(redistributor + OWN_INTERRUPTS + GROUP, u32::MAX);
+    write(redistributor + SGI_BASE + GICD_IGROUPR, u32::MAX);
     // SAFETY: the controller's registers of this CPU: ICC_SRE_EL1, ICC_PMR_EL1, ICC_BPR1_EL1, ICC_CTLR_EL1, ICC_IGRPEN1_EL1.
     unsafe {
         asm!("msr S3_0_C12_C12_5, {one}", "isb", "msr S3_0_C4_C6_0, {all}", "msr S3_0_C12_C12_3, xzr",
             "msr S3_0_C12_C12_4, xzr", "msr S3_0_C12_C12_7, {one}", "isb", one = in(reg) 1u64, all = in(reg) 0xffu64,
             options(nostack));
     }
-    redistributor + OWN_INTERRUPTS
+    redistributor + SGI_BASE
 }
 
 /// This CPU's redistributor: the one with its affinities.
@@ -220,15 +223,15 @@ fn own_redistributor() -> usize {
     let (mut at, own) = (CONTROLLER.get().second, identity());
     let end = at + firmware::get().controller[1].bytes as usize;
     while at + REDISTRIBUTOR_BYTES <= end {
-        if load(at + KIND + 4) == own {
+        if load(at + GICR_TYPER + 4) == own {
             return at;
         }
-        let kind = load(at + KIND);
-        if kind & LAST != 0 {
+        let kind = load(at + GICR_TYPER);
+        if kind & GICR_TYPER_LAST != 0 {
             break;
         }
         // Version 4 has two more frames each.
-        at += if kind & VIRTUAL != 0 { 2 * REDISTRIBUTOR_BYTES } else { REDISTRIBUTOR_BYTES };
+        at += if kind & GICR_TYPER_VLPIS != 0 { 2 * REDISTRIBUTOR_BYTES } else { REDISTRIBUTOR_BYTES };
     }
     panic!("the interrupt controller has no redistributor for CPU {:#x}", own as usize)
 }
@@ -241,7 +244,7 @@ fn place(line: usize) -> (usize, u32) {
 /// The line gives no interrupts.
 pub fn mask(line: usize) {
     let (word, bit) = place(line);
-    write(word + DISABLE, bit);
+    write(word + GICD_ICENABLER, bit);
 }
 
 /// The line gives interrupts to the CPU that the machine calls so.
@@ -250,17 +253,17 @@ pub fn unmask(line: usize, identity: u32, _: u32) {
     let controller = CONTROLLER.get();
     let number = line + FIRST_LINE as usize;
     if controller.version == 3 {
-        let route = (controller.distributor + ROUTE + 8 * number) as *mut u64;
+        let route = (controller.distributor + GICD_IROUTER + 8 * number) as *mut u64;
         let identity = identity as u64;
         // SAFETY: a register of the controller, mapped as device memory. It has 64 bits: affinities 0 to 2, and 3 from
         // bit 32 on.
         unsafe { route.write_volatile(identity & 0xff_ffff | (identity >> 24) << 32) };
     } else {
-        let targets = (controller.distributor + TARGETS + number) as *mut u8;
+        let targets = (controller.distributor + GICD_ITARGETSR + number) as *mut u8;
         // SAFETY: a register of the controller, mapped as device memory; bytes are allowed (4.3.12).
         unsafe { targets.write_volatile(1 << (identity & 7)) };
     }
-    write(word + ENABLE, bit);
+    write(word + GICD_ISENABLER, bit);
 }
 
 /// Whether the line must be masked until its device was served.
@@ -275,12 +278,13 @@ pub fn claim(vector: u64) -> u32 {
     }
     let controller = CONTROLLER.get();
     if controller.version == 3 {
+        // ICC_IAR1_EL1.
         let number = read!("S3_0_C12_C12_0") as u32;
         // SAFETY: a barrier: what the device did before is seen.
         unsafe { asm!("dsb sy", options(nostack)) }
         number & 0xff_ffff
     } else {
-        load(controller.second + CLAIM)
+        load(controller.second + GICC_IAR)
     }
 }
 
@@ -299,9 +303,9 @@ pub fn meaning(claimed: u32) -> Interrupt {
 pub fn complete(claimed: u32) {
     let controller = CONTROLLER.get();
     if controller.version == 3 {
-        // SAFETY: ends what `claim` began.
+        // SAFETY: ICC_EOIR1_EL1: ends what `claim` began.
         unsafe { asm!("msr S3_0_C12_C12_1, {}", "isb", in(reg) claimed as u64, options(nostack)) }
     } else {
-        write(controller.second + COMPLETE, claimed);
+        write(controller.second + GICC_EOIR, claimed);
     }
 }

@@ -5,10 +5,10 @@
 
 use crate::pointer::Boot;
 
-const DATA: usize = 0;
-const FLAGS: usize = 0x18;
-/// In the flags: no room.
-const FULL: u32 = 1 << 5;
+const UARTDR: usize = 0;
+const UARTFR: usize = 0x18;
+/// In UARTFR, transmit FIFO full: no room.
+const TXFF: u32 = 1 << 5;
 
 /// Where its registers are mapped; 0 = nowhere.
 static REGISTERS: Boot<usize> = Boot::new(0);
@@ -37,9 +37,9 @@ fn send(byte: u8) {
     // SAFETY: the registers of the serial line; in a panic nobody else runs any more.
     unsafe {
         let mut patience = 100_000;
-        while ((registers + FLAGS) as *const u32).read_volatile() & FULL != 0 && patience > 0 {
+        while ((registers + UARTFR) as *const u32).read_volatile() & TXFF != 0 && patience > 0 {
             patience -= 1;
         }
-        ((registers + DATA) as *mut u32).write_volatile(byte as u32);
+        ((registers + UARTDR) as *mut u32).write_volatile(byte as u32);
     }
 }

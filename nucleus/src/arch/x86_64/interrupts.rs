@@ -16,18 +16,31 @@ const OTHER_CPU: usize = 0xe1;
 /// Vector of interrupts that are none.
 const SPURIOUS: usize = 0xff;
 
-const IDENTITY: usize = 0x20;
-const COMMAND: usize = 0x300;
-const COMMAND_HIGH: usize = 0x310;
-/// In the lower half of a command: it is still on its way.
-const PENDING: u32 = 1 << 12;
-const ASSERT: u32 = 1 << 14;
-const INIT: u32 = 5 << 8;
-const START: u32 = 6 << 8;
+// The local APIC (volume 3, table 11-1).
+const APIC_ID: usize = 0x20;
+const TPR: usize = 0x80;
+const EOI: usize = 0xb0;
+const SVR: usize = 0xf0;
+const ICR_LOW: usize = 0x300;
+const ICR_HIGH: usize = 0x310;
+const LVT_TIMER: usize = 0x320;
+const TIMER_INITIAL_COUNT: usize = 0x380;
+const TIMER_CURRENT_COUNT: usize = 0x390;
+const TIMER_DIVIDE: usize = 0x3e0;
+/// Delivery status: the interrupt is still on its way.
+const ICR_SEND_PENDING: u32 = 1 << 12;
+const ICR_ASSERT: u32 = 1 << 14;
+const ICR_INIT: u32 = 5 << 8;
+const ICR_STARTUP: u32 = 6 << 8;
 
-const MSR_APIC_BASE: u32 = 0x1b;
+// The I/O APIC (82093AA, 3.1, 3.2): select and window, and the first redirection entry.
+const IOREGSEL: usize = 0;
+const IOWIN: usize = 0x10;
+const IOREDTBL: u32 = 0x10;
+
+const IA32_APIC_BASE: u32 = 0x1b;
 /// In the base: the registers are model-specific ones from [`MSR_X2APIC`] on (x2APIC; volume 3, 11.12).
-const X2APIC: u64 = 1 << 10;
+const APIC_BASE_EXTD: u64 = 1 << 10;
 const MSR_X2APIC: u32 = 0x800;
 
 /// The local APICs are in x2APIC mode.
@@ -61,7 +74,7 @@ fn read(register: usize) -> u32 {
 
 /// What the machine calls this CPU.
 pub fn identity() -> u32 {
-    let word = read(IDENTITY);
+    let word = read(APIC_ID);
     if *EXTENDED.get() { word } else { word >> 24 }
 }
 
@@ -71,34 +84,34 @@ fn command(identity: u32, low: u32) {
         if *EXTENDED.get() {
             // What was written before is seen by who takes the interrupt (volume 3, 11.12.3).
             asm!("mfence", "lfence", options(nostack));
-            return write_msr(MSR_X2APIC + COMMAND as u32 / 16, (identity as u64) << 32 | low as u64);
+            return write_msr(MSR_X2APIC + ICR_LOW as u32 / 16, (identity as u64) << 32 | low as u64);
         }
     }
-    while read(COMMAND) & PENDING != 0 {}
-    write(COMMAND_HIGH, identity << 24);
-    write(COMMAND, low);
+    while read(ICR_LOW) & ICR_SEND_PENDING != 0 {}
+    write(ICR_HIGH, identity << 24);
+    write(ICR_LOW, low);
 }
 
 /// Interrupts the CPU that the machine calls so.
 pub fn send(identity: u32) {
-    command(identity, ASSERT | OTHER_CPU as u32);
+    command(identity, ICR_ASSERT | OTHER_CPU as u32);
 }
 
 /// Resets a CPU, which then waits for [`send_start`].
 pub(super) fn send_init(identity: u32) {
-    command(identity, ASSERT | INIT);
+    command(identity, ICR_ASSERT | ICR_INIT);
 }
 
 /// A CPU begins at a page of the first MiB.
 pub(super) fn send_start(identity: u32, page: u32) {
-    command(identity, ASSERT | START | page);
+    command(identity, ICR_ASSERT | ICR_STARTUP | page);
 }
 
 fn io_write(register: u32, value: u32) {
     // SAFETY: the I/O APIC's select and window registers, mapped uncached.
     unsafe {
-        (IO_APIC as *mut u32).write_volatile(register);
-        ((IO_APIC + 0x10) as *mut u32).write_volatile(value);
+        ((IO_APIC + IOREGSEL) as *mut u32).write_volatile(register);
+        ((IO_APIC + IOWIN) as *mut u32).write_volatile(value);
     }
 }
 
@@ -124,18 +137,18 @@ pub fn init() {
 pub fn init_local() {
     if *EXTENDED.get() {
         // SAFETY: CPUID says that there is such a mode.
-        unsafe { write_msr(MSR_APIC_BASE, read_msr(MSR_APIC_BASE) | X2APIC) };
+        unsafe { write_msr(IA32_APIC_BASE, read_msr(IA32_APIC_BASE) | APIC_BASE_EXTD) };
     }
-    write(0xf0, 0x100 | SPURIOUS as u32);
-    write(0x80, 0);
-    write(0x3e0, 0b1011);
-    write(0x320, TIMER as u32);
+    write(SVR, 0x100 | SPURIOUS as u32);
+    write(TPR, 0);
+    write(TIMER_DIVIDE, 0b1011);
+    write(LVT_TIMER, TIMER as u32);
 }
 
 /// The line gives no interrupts. How it is triggered stays: the controller keeps what a level-triggered line
 /// asks for only as long as it is known as one.
 pub fn mask(line: usize) {
-    io_write(0x10 + 2 * line as u32, 1 << 16 | trigger(line) | (FIRST_LINE + line) as u32);
+    io_write(IOREDTBL + 2 * line as u32, 1 << 16 | trigger(line) | (FIRST_LINE + line) as u32);
 }
 
 fn trigger(line: usize) -> u32 {
@@ -147,8 +160,8 @@ fn trigger(line: usize) -> u32 {
 pub fn unmask(line: usize, to: u32, first: u32) {
     // The controller knows identities of eight bits.
     let identity = u8::try_from(to).unwrap_or(first as u8);
-    io_write(0x11 + 2 * line as u32, (identity as u32) << 24);
-    io_write(0x10 + 2 * line as u32, trigger(line) | (FIRST_LINE + line) as u32);
+    io_write(IOREDTBL + 2 * line as u32 + 1, (identity as u32) << 24);
+    io_write(IOREDTBL + 2 * line as u32, trigger(line) | (FIRST_LINE + line) as u32);
 }
 
 /// Whether the line must be masked until its device was served.
@@ -173,15 +186,15 @@ pub fn meaning(claimed: u32) -> Interrupt {
 
 /// The interrupt was taken; what [`claim`] gave.
 pub fn complete(_: u32) {
-    write(0xb0, 0);
+    write(EOI, 0);
 }
 
 /// Starts the one-shot timer with this many counts; 0 stops it.
 pub(super) fn start_timer(counts: u32) {
-    write(0x380, counts);
+    write(TIMER_INITIAL_COUNT, counts);
 }
 
 /// Counts left.
 pub(super) fn timer_left() -> u32 {
-    read(0x390)
+    read(TIMER_CURRENT_COUNT)
 }

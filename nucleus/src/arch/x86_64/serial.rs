@@ -2,7 +2,11 @@
 
 use super::memory::{port_read, port_write};
 
-const PORT: u16 = 0x3f8;
+/// Registers of a 16550 (PC16550D, 8.0): transmitter holding, line status.
+const THR: u16 = 0x3f8;
+const LSR: u16 = THR + 5;
+/// In LSR: the transmitter takes a byte.
+const THRE: u8 = 0x20;
 
 /// Writes bytes, polling.
 pub fn write(bytes: &[u8]) {
@@ -10,13 +14,13 @@ pub fn write(bytes: &[u8]) {
         // SAFETY: the ports of the serial line; in a panic nobody else runs any more.
         unsafe {
             let mut patience = 100_000;
-            while port_read(PORT + 5) & 0x20 == 0 && patience > 0 {
+            while port_read(LSR) & THRE == 0 && patience > 0 {
                 patience -= 1;
             }
             if *byte == b'\n' {
-                port_write(PORT, b'\r');
+                port_write(THR, b'\r');
             }
-            port_write(PORT, *byte);
+            port_write(THR, *byte);
         }
     }
 }
