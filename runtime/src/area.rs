@@ -201,10 +201,10 @@ pub(crate) fn get<const WORDS: usize>(
         return None;
     }
     let area = top.area.get() as *mut [u64; WORDS];
-    Some(enter().map(|told| {
+    Some(enter().map(|reported| {
         arch::expose(area);
         // SAFETY: the nucleus keeps this page mapped as long as the activation exists; nothing of it is borrowed, and it has so many words.
-        (told, unsafe { area.read() })
+        (reported, unsafe { area.read() })
     }))
 }
 

@@ -268,7 +268,7 @@ impl<S: Source> Connection<S> {
             let now = op::clock();
             if error == Error::PeerDied {
                 if core::mem::replace(died, true) {
-                    tell_given_up(self.source.service(), error);
+                    report_given_up(self.source.service(), error);
                     return Err(error);
                 }
                 // It was there, for however long.
@@ -276,7 +276,7 @@ impl<S: Source> Connection<S> {
             } else {
                 let is_nobody = entry == Err(Error::Empty);
                 if now.saturating_sub(since) >= if is_nobody { PATIENCE_FOR_NOBODY } else { PATIENCE } {
-                    tell_given_up(self.source.service(), error);
+                    report_given_up(self.source.service(), error);
                     return Err(error);
                 }
             }
@@ -286,7 +286,7 @@ impl<S: Source> Connection<S> {
 }
 
 #[cold]
-fn tell_given_up(service: &str, error: Error) {
+fn report_given_up(service: &str, error: Error) {
     let what = match error {
         Error::PeerDied => "died again in this call",
         Error::Empty => "does not exist, or the component that has it stays dead",
@@ -298,7 +298,7 @@ fn tell_given_up(service: &str, error: Error) {
 /// Says which service it was, which the error does not: on standard error output, or in the kernel log if nobody reads that.
 #[cold]
 fn say(service: &str, what: &str) {
-    if !hooks::tell(format_args!("{}: the service `{service}` {what}\n", startup::name())) {
+    if !hooks::report(format_args!("{}: the service `{service}` {what}\n", startup::name())) {
         log!("the service `{service}` {what}");
     }
 }

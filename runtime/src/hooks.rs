@@ -9,7 +9,7 @@ pub(crate) struct Hooks {
     /// Writes out what was collected.
     pub(crate) flush: fn(),
     /// Tells a person: of a panic, of a service that could not be reached. False: nobody reads that.
-    pub(crate) tell: fn(fmt::Arguments<'_>) -> bool,
+    pub(crate) report: fn(fmt::Arguments<'_>) -> bool,
 }
 
 static HOOKS: AtomicPtr<Hooks> = AtomicPtr::new(core::ptr::null_mut());
@@ -28,8 +28,8 @@ pub(crate) fn flush() {
 }
 
 /// Tells a person, if anything may have been printed. False: it was told to nobody.
-pub(crate) fn tell(text: fmt::Arguments<'_>) -> bool {
-    hooks().is_some_and(|hooks| (hooks.tell)(text))
+pub(crate) fn report(text: fmt::Arguments<'_>) -> bool {
+    hooks().is_some_and(|hooks| (hooks.report)(text))
 }
 
 fn hooks() -> Option<Hooks> {

@@ -483,11 +483,11 @@ pub fn untainted_records<R: Record>(machine: Entry) -> impl Iterator<Item = Resu
 fn records_of<R: Record>(machine: Entry, what: u64) -> impl Iterator<Item = Result<R>> {
     let mut position = Some(0);
     core::iter::from_fn(move || {
-        let told = record_of(machine, what, position?);
-        position = told.as_ref().ok().map(|(_, next)| *next).filter(|next| *next != 0);
-        match told {
+        let reported = record_of(machine, what, position?);
+        position = reported.as_ref().ok().map(|(_, next)| *next).filter(|next| *next != 0);
+        match reported {
             Err(Error::Empty) => None,
-            told => Some(told.map(|(record, _)| record)),
+            reported => Some(reported.map(|(record, _)| record)),
         }
     })
 }
@@ -658,15 +658,15 @@ pub fn domain_set_labels(domain: Entry, send: Entry, receive: Entry, is_explicit
 pub fn label_read(label: Entry, position: u64, mut look: impl FnMut(u64, u64)) -> Result<(u64, u64)> {
     let enter = |_| {
         // SAFETY: the nucleus writes into the area, which is free meanwhile.
-        let told = unsafe { raw::label_read(label, position) }?;
-        let count = (told & u64::from(u32::MAX)).saturating_sub(position).min(LABEL_ENTRIES as u64);
-        Ok((told, count as usize * 8))
+        let reported = unsafe { raw::label_read(label, position) }?;
+        let count = (reported & u64::from(u32::MAX)).saturating_sub(position).min(LABEL_ENTRIES as u64);
+        Ok((reported, count as usize * 8))
     };
-    area::transfer(&[], enter, |told, bytes| {
+    area::transfer(&[], enter, |reported, bytes| {
         for entry in bytes.as_chunks::<8>().0 {
             let entry = u64::from_le_bytes(*entry);
             look(entry >> 3, entry & 7);
         }
-        (told & u64::from(u32::MAX), told >> 32)
+        (reported & u64::from(u32::MAX), reported >> 32)
     })
 }

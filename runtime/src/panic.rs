@@ -17,7 +17,7 @@ fn panic(info: &PanicInfo<'_>) -> ! {
         if let Some(place) = info.location() {
             log!("panicked at {place}: {}", info.message());
         }
-        hooks::tell(format_args!("{}: {info}\n", name()));
+        hooks::report(format_args!("{}: {info}\n", name()));
     }
     end(PANICKED)
 }

@@ -55,9 +55,9 @@ pub struct Received {
 }
 
 impl Received {
-    fn of(told: u64) -> Self {
-        let entry = if told & abi::op::ENTRY_CAME != 0 { area::top().take_received() } else { None };
-        Self { badge: told >> 16, bytes: (told as usize & 0x7fff).min(MESSAGE_BYTES), entry }
+    fn of(reported: u64) -> Self {
+        let entry = if reported & abi::op::ENTRY_CAME != 0 { area::top().take_received() } else { None };
+        Self { badge: reported >> 16, bytes: (reported as usize & 0x7fff).min(MESSAGE_BYTES), entry }
     }
 }
 
@@ -113,8 +113,8 @@ pub fn receive<T>(
     look: impl FnOnce(Received, &[u8]) -> T,
 ) -> Result<T, Error> {
     let enter = |_| {
-        let told = raw::receive(port, until, shown.map_or(0, |label| label.0 as u64))?;
-        let received = Received::of(told);
+        let reported = raw::receive(port, until, shown.map_or(0, |label| label.0 as u64))?;
+        let received = Received::of(reported);
         Ok((received, received.bytes))
     };
     area::transfer(&[], enter, look)
@@ -134,7 +134,7 @@ pub fn send_words<const WORDS: usize>(port: Entry, words: &[u64; WORDS]) -> Resu
 #[inline(always)]
 pub fn receive_words<const WORDS: usize>(port: Entry, until: u64) -> Result<(Received, [u64; WORDS]), Error> {
     match area::get(|| raw::receive(port, until, 0)) {
-        Some(came) => came.map(|(told, words)| (Received::of(told), words)),
+        Some(came) => came.map(|(reported, words)| (Received::of(reported), words)),
         None => receive(port, until, None, |received, bytes| {
             let mut words = [0; WORDS];
             words.iter_mut().zip(bytes.as_chunks::<8>().0).for_each(|(word, bytes)| *word = u64::from_ne_bytes(*bytes));

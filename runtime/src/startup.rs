@@ -12,12 +12,12 @@ use crate::op::{self, Schedule};
 use crate::{Entry, table};
 
 /// The startup page, read once before `main`.
-struct Told(UnsafeCell<Option<Startup<'static>>>);
+struct Reported(UnsafeCell<Option<Startup<'static>>>);
 
 // SAFETY: written by the first thread before there is another, and only read afterwards.
-unsafe impl Sync for Told {}
+unsafe impl Sync for Reported {}
 
-static TOLD: Told = Told(UnsafeCell::new(None));
+static REPORTED: Reported = Reported(UnsafeCell::new(None));
 
 static ARGUMENT: AtomicU64 = AtomicU64::new(0);
 
@@ -71,7 +71,7 @@ fn read(page: u64) {
                 table::reserve(Entry(FIRST_FREE + number));
             }
             // SAFETY: there is no other thread yet.
-            unsafe { *TOLD.0.get() = Some(startup) };
+            unsafe { *REPORTED.0.get() = Some(startup) };
         }
         Err(error) => crate::log!("startup page: {error}"),
     }
@@ -80,7 +80,7 @@ fn read(page: u64) {
 /// The startup page, if there is one.
 pub fn startup() -> Option<&'static Startup<'static>> {
     // SAFETY: written before `main` only.
-    unsafe { (*TOLD.0.get()).as_ref() }
+    unsafe { (*REPORTED.0.get()).as_ref() }
 }
 
 /// The program's arguments: an iterator over strings, that of its own name first.

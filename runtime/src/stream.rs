@@ -252,7 +252,7 @@ pub fn write(bytes: &[u8]) -> Result<(), Failure<StreamError>> {
 
 /// From now on the program's end writes out what was printed, and panics go to standard error output.
 pub(crate) fn enable() {
-    static ALL: Hooks = Hooks { flush: flush_all, tell: |text| try_print(&STDERR, text) };
+    static ALL: Hooks = Hooks { flush: flush_all, report: |text| try_print(&STDERR, text) };
     hooks::set(&ALL);
 }
 

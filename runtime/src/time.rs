@@ -20,7 +20,7 @@ pub struct WallClock {
 #[derive(Debug)]
 struct State {
     clock: Option<Owned>,
-    told: Option<Offset>,
+    reported: Option<Offset>,
     /// Before this time since boot nobody is asked.
     not_before: u64,
 }
@@ -34,21 +34,21 @@ impl Default for WallClock {
 impl WallClock {
     /// One that asked nobody yet.
     pub const fn new() -> Self {
-        Self { state: Mutex::new(State { clock: None, told: None, not_before: 0 }) }
+        Self { state: Mutex::new(State { clock: None, reported: None, not_before: 0 }) }
     }
 
     /// Nanoseconds since 1970-01-01 (UTC); `None` as long as nobody knows.
     pub fn now(&self) -> Option<u64> {
         let now = op::clock();
         let mut state = self.state.lock();
-        if state.told.is_none_or(|told| now >= told.until) && now >= state.not_before {
+        if state.reported.is_none_or(|reported| now >= reported.until) && now >= state.not_before {
             match state.ask() {
-                Ok(told) => state.told = Some(told),
+                Ok(reported) => state.reported = Some(reported),
                 // What was told before is better than nothing, as while the clock is started again.
                 Err(_) => state.not_before = now.saturating_add(RETRY),
             }
         }
-        state.told.and_then(|told| told.offset.checked_add(now))
+        state.reported.and_then(|reported| reported.offset.checked_add(now))
     }
 }
 
@@ -58,12 +58,12 @@ impl State {
             Some(clock) => clock,
             None => Owned::new(Name("time").open().map_err(Failure::Transport)?),
         };
-        let told = TimeClient(Direct(clock.entry())).offset();
+        let reported = TimeClient(Direct(clock.entry())).offset();
         // An entry that leads nowhere any more is not kept.
-        if !matches!(told, Err(Failure::Transport(_))) {
+        if !matches!(reported, Err(Failure::Transport(_))) {
             self.clock = Some(clock);
         }
-        told
+        reported
     }
 }
 
@@ -72,6 +72,6 @@ pub static CLOCK: TimeClient<Connection<Name<'static>>> = TimeClient(Connection:
 
 /// Asks for the time of day now: nanoseconds since 1970-01-01 (UTC).
 pub fn now() -> Result<u64, Failure<TimeError>> {
-    let told = CLOCK.offset()?;
-    Ok(told.offset.wrapping_add(op::clock()))
+    let reported = CLOCK.offset()?;
+    Ok(reported.offset.wrapping_add(op::clock()))
 }

@@ -142,9 +142,9 @@ pub struct Marks {
 
 impl Marks {
     /// Builds the plugin, and tells it where a lock is taken and given back, and whether it is to tell which instructions are executed.
-    pub fn make(project: &Project, places: &Places, tells_executed: bool) -> Result<Self> {
+    pub fn make(project: &Project, places: &Places, reports_executed: bool) -> Result<Self> {
         let loaded = Loaded::make(project, places)?;
-        let executed = tells_executed.then(|| loaded.scratch.file("executed"));
+        let executed = reports_executed.then(|| loaded.scratch.file("executed"));
         Ok(Self { loaded, executed })
     }
 

@@ -75,15 +75,15 @@ impl Watch {
     pub fn during<T>(&self, say: impl Fn(String) + Send, work: impl FnOnce() -> T) -> (T, Vec<String>) {
         let over = AtomicBool::new(false);
         thread::scope(|scope| {
-            let teller = scope.spawn(|| self.tell(&over, say));
+            let recorder = scope.spawn(|| self.report(&over, say));
             let result = work();
             over.store(true, Ordering::Relaxed);
-            (result, teller.join().unwrap_or_default())
+            (result, recorder.join().unwrap_or_default())
         })
     }
 
     /// Gives the last lines of the log.
-    fn tell(&self, over: &AtomicBool, say: impl Fn(String)) -> Vec<String> {
+    fn report(&self, over: &AtomicBool, say: impl Fn(String)) -> Vec<String> {
         let mut reader: Option<Reader> = None;
         // For each program and backtrace, the domain that had it first.
         let mut shown = BTreeMap::new();

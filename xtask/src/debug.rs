@@ -97,7 +97,7 @@ fn script(project: &Project, name: &str, program: &Program, nucleus: &Path, port
     let programs = build::programs(project, &[program.clone()].into())?;
     let file = programs.file(program)?;
     let constants = elf::constants(&read(file)?)?;
-    let text = text(&Told { name, package: &program.0, file, constants: &constants, nucleus, port }, &project.root);
+    let text = text(&Reported { name, package: &program.0, file, constants: &constants, nucleus, port }, &project.root);
     let folder = project.target.join(project.isa.folder()).join("debugger");
     fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
     let script = folder.join(format!("{name}.gdb"));
@@ -106,7 +106,7 @@ fn script(project: &Project, name: &str, program: &Program, nucleus: &Path, port
 }
 
 /// What gdb is told.
-struct Told<'a> {
+struct Reported<'a> {
     name: &'a str,
     package: &'a str,
     file: &'a Path,
@@ -116,8 +116,8 @@ struct Told<'a> {
 }
 
 /// The text of the script; texts in quotes mean the same to gdb and Python as to Rust.
-fn text(told: &Told, root: &Path) -> String {
-    let constants = told
+fn text(reported: &Reported, root: &Path) -> String {
+    let constants = reported
         .constants
         .iter()
         .map(|Constant { address, place, count }| format!("({address:#x}, {place:#x}, {count:#x})"));
@@ -125,14 +125,14 @@ fn text(told: &Told, root: &Path) -> String {
         "file {:?}\nadd-symbol-file {:?}\nset breakpoint pending off\n\
          python\nNAME = {:?}\nCRATE = {:?}\nFILE = {:?}\nCONSTANTS = [{}]\nend\n\
          source {}\ntarget remote localhost:{}\n",
-        told.nucleus,
-        told.file,
-        told.name,
-        told.package.replace('-', "_"),
-        told.file,
+        reported.nucleus,
+        reported.file,
+        reported.name,
+        reported.package.replace('-', "_"),
+        reported.file,
         constants.collect::<Vec<_>>().join(", "),
         root.join(PROGRAM).display(),
-        told.port
+        reported.port
     )
 }
 
@@ -156,9 +156,9 @@ mod tests {
     }
 
     #[test]
-    fn gdb_is_told_what_is_debugged() {
+    fn gdb_learns_what_is_debugged() {
         let constants = [Constant { address: 0x10_0000, place: 0x1000, count: 28767 }];
-        let told = Told {
+        let reported = Reported {
             name: "nic",
             package: "virtio-net",
             file: Path::new("/a b/virtio-net"),
@@ -169,6 +169,6 @@ mod tests {
         let expected = "file \"/nucleus\"\nadd-symbol-file \"/a b/virtio-net\"\nset breakpoint pending off\npython\n\
             NAME = \"nic\"\nCRATE = \"virtio_net\"\nFILE = \"/a b/virtio-net\"\nCONSTANTS = [(0x100000, 0x1000, 0x705f)]\nend\n\
             source /root/xtask/src/debug/program.py\ntarget remote localhost:77\n";
-        assert_eq!(text(&told, Path::new("/root")), expected);
+        assert_eq!(text(&reported, Path::new("/root")), expected);
     }
 }

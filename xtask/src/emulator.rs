@@ -502,7 +502,7 @@ mod tests {
     }
 
     #[test]
-    fn exit_codes_are_told_apart() {
+    fn exit_codes_are_distinguished() {
         assert_eq!(end(1, "").unwrap(), End::Status(0));
         assert_eq!(end(3, "").unwrap(), End::Status(1));
         assert_eq!(end(255, "").unwrap(), End::Status(127));

@@ -446,7 +446,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_is_not_there_is_told_with_those_that_are() {
+    fn a_program_that_is_not_there_is_reported_with_those_that_are() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
         let project = Project { target: root.join("target"), root, isa: Isa::default() };
         let system = System::read(&project, Path::new("systems/default.toml")).unwrap();

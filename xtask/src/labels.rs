@@ -366,14 +366,14 @@ mod tests {
 
     /// What is said of a label is told by the handle; what is said of a port that is not there, too.
     #[test]
-    fn both_sides_are_told() {
+    fn both_sides_are_notified() {
         let begin = concat!(
             r#"{"op":"new_domain","domain":1}"#,
             "\n",
             r#"{"op":"new_port","domain":1,"handle":7,"label":{"default":3}}"#,
             "\n\n"
         );
-        for (line, told) in [
+        for (line, reported) in [
             (
                 r#"{"op":"send","from":1,"port":7,"delivered":true,"to":1,"s":{"default":1,"entries":[[7,0]]}}"#,
                 "line 4: s, for handle 7: the trace says 0, the engine ★",
@@ -400,12 +400,12 @@ mod tests {
             ),
         ] {
             let (lines, disagreement) = judge(format!("{begin}{line}\n\n").as_bytes()).expect("a trace");
-            assert_eq!((lines, disagreement.as_deref()), (5, Some(told)));
+            assert_eq!((lines, disagreement.as_deref()), (5, Some(reported)));
         }
     }
 
     #[test]
-    fn what_is_no_trace_is_told() {
+    fn what_is_no_trace_is_reported() {
         for (line, cause) in [
             ("{", "column 1: EOF while parsing"),
             ("[\"new_domain\",2]", "it does not begin with {: a line is an object of JSON"),

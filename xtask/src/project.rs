@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn where_no_file_can_be_that_is_told_before() {
+    fn where_no_file_can_be_that_is_reported_before() {
         writable(Path::new("profile.svg")).unwrap();
         let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
         writable(&folder.join("new.svg")).unwrap();

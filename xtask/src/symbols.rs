@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_outside_is_told_where_code_is() {
+    fn an_address_outside_is_shown_where_code_is() {
         let error = place(&ourselves(), 1, Path::new("/")).unwrap_err().to_string();
         assert!(error.starts_with("0x1 is not in its code, which is from 0x"), "{error}");
         assert!(place(b"no file", 1, Path::new("/")).is_err());

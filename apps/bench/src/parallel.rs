@@ -103,7 +103,7 @@ const PAGE: u64 = PAGE_BYTES as u64;
 const PLACE: u64 = HEAP_END - 512 * PAGE;
 
 /// What the threads on the other CPUs are told: 0 = wait, [`OVER`], or the number of the page that each is to read.
-static TOLD: AtomicU64 = AtomicU64::new(0);
+static REPORTED: AtomicU64 = AtomicU64::new(0);
 const OVER: u64 = u64::MAX;
 /// How often one of them has done so.
 static READ: AtomicU64 = AtomicU64::new(0);
@@ -124,7 +124,7 @@ pub fn shootdown(cpus: u64) -> Result<Row, String> {
     let threads = others.iter().map(start).collect::<Result<Vec<_>, _>>()?;
     begin_row();
     let ticks = all_pages(&others);
-    TOLD.store(OVER, Ordering::Release);
+    REPORTED.store(OVER, Ordering::Release);
     threads.into_iter().for_each(|thread| thread.join());
     pages::give_back(PLACE + PAGE).map_err(|error| error.to_string())?;
     let row = Row::instructions(per_round(ticks?, PAGES)).with("alone", per_round(alone, PAGES));
@@ -135,7 +135,7 @@ fn all_pages(others: &[usize]) -> Result<u64, String> {
     let mut sum = 0;
     for page in 1..=PAGES {
         sum += take_away(|| {
-            TOLD.store(page, Ordering::Release);
+            REPORTED.store(page, Ordering::Release);
             while READ.load(Ordering::Acquire) < page * others.len() as u64 {
                 relax();
             }
@@ -167,13 +167,13 @@ fn reader(cpu: usize) {
     }
     let mut last = 0;
     loop {
-        let told = TOLD.load(Ordering::Acquire);
-        if told == OVER {
+        let reported = REPORTED.load(Ordering::Acquire);
+        if reported == OVER {
             return;
         }
-        if told != last {
+        if reported != last {
             pages::look(PLACE);
-            last = told;
+            last = reported;
             READ.fetch_add(1, Ordering::AcqRel);
         }
         BEATS[cpu].fetch_add(1, Ordering::Relaxed);

@@ -8,7 +8,7 @@ use runtime::abi::Error;
 use runtime::idl::Failure;
 
 /// An error as text, with what was tried.
-pub fn tell<E: Display>(what: &str) -> impl Fn(E) -> String {
+pub fn report<E: Display>(what: &str) -> impl Fn(E) -> String {
     move |error| format!("{what}: {error}")
 }
 

@@ -13,7 +13,7 @@ use runtime::idl::Failure;
 use runtime::protocols::file::{FileClient, FileError, TRUNCATE, WRITE};
 use runtime::stream::{FILE_SYSTEM, Path};
 
-use crate::again::{again, tell};
+use crate::again::{again, report};
 use tool::random::Random;
 
 const FOLDER: &str = "/tmp/chaos";
@@ -53,7 +53,7 @@ fn byte(version: u64, offset: u64) -> u8 {
 }
 
 fn create(path: &str) -> Result<FileClient<Connection<Path<'_>>>, String> {
-    let entry = again(|| FILE_SYSTEM.create(path, TRUNCATE)).map_err(tell("create"))?;
+    let entry = again(|| FILE_SYSTEM.create(path, TRUNCATE)).map_err(report("create"))?;
     Ok(FileClient(Connection::opened(Path { path, flags: WRITE }, entry.into())))
 }
 
@@ -67,7 +67,7 @@ fn read(path: &str) -> Result<Vec<u8>, String> {
     let mut all = Vec::new();
     let mut block = [0; 4000];
     loop {
-        match again(|| file.read(all.len() as u64, &mut block)).map_err(tell(path))? {
+        match again(|| file.read(all.len() as u64, &mut block)).map_err(report(path))? {
             0 => return Ok(all),
             count => all.extend_from_slice(&block[..count]),
         }
@@ -112,7 +112,7 @@ impl Files {
         let mut at = start;
         while at < end {
             let bytes: Vec<u8> = (at..end.min(at + 4000)).map(|offset| byte(version, offset)).collect();
-            let count = again(|| file.write(at, &bytes)).map_err(tell(path))?;
+            let count = again(|| file.write(at, &bytes)).map_err(report(path))?;
             if count == 0 || count > bytes.len() {
                 return Err(format!("{path}: {count} bytes of {} were taken", bytes.len()));
             }
@@ -142,7 +142,7 @@ impl Files {
     fn cut(&mut self, number: usize, expected: Expected) -> Result<(), String> {
         let length = self.random.below(expected.length + 1);
         let path = path(number, expected.renamed);
-        again(|| open(&path).truncate(length)).map_err(tell(&path))?;
+        again(|| open(&path).truncate(length)).map_err(report(&path))?;
         self.expected[number] = Some(Expected { length, ..expected });
         self.compare(number)
     }
@@ -198,7 +198,7 @@ impl Files {
         }
         self.records += 1;
         let record = format!("record {:8}\n", self.records);
-        again(|| open(RECORDS).append(record.as_bytes())).map(drop).map_err(tell(RECORDS))
+        again(|| open(RECORDS).append(record.as_bytes())).map(drop).map_err(report(RECORDS))
     }
 
     /// Each record that was acknowledged stands there once or, after a repetition, twice in a row.
@@ -229,7 +229,7 @@ impl Files {
                 self.remove(number, expected)?;
             }
         }
-        again(|| FILE_SYSTEM.remove(RECORDS)).map_err(tell(RECORDS))?;
-        again(|| FILE_SYSTEM.remove(FOLDER)).map_err(tell(FOLDER))
+        again(|| FILE_SYSTEM.remove(RECORDS)).map_err(report(RECORDS))?;
+        again(|| FILE_SYSTEM.remove(FOLDER)).map_err(report(FOLDER))
     }
 }

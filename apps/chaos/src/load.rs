@@ -18,7 +18,7 @@ use runtime::sync::Mutex;
 use runtime::thread::{self, Thread};
 use tool::inspect::PROC;
 
-use crate::again::{again, tell};
+use crate::again::{again, report};
 use crate::files::Files;
 use tool::random::Random;
 
@@ -107,7 +107,7 @@ fn files(load: &Load, mut random: Random) -> Result<(), String> {
     while go_on() {
         files.step()?;
         load.count();
-        thread::sleep(random.below(300_000)).map_err(tell("sleep"))?;
+        thread::sleep(random.below(300_000)).map_err(report("sleep"))?;
     }
     files.finish()
 }
@@ -119,12 +119,12 @@ fn console(load: &Load, mut random: Random) -> Result<(), String> {
     while go_on() {
         number += 1;
         let line = format!("chaos: line {number} {}ok\n", "-".repeat(random.below(40) as usize));
-        let count = again(|| console.write(line.as_bytes())).map_err(tell("write"))?;
+        let count = again(|| console.write(line.as_bytes())).map_err(report("write"))?;
         if count != line.len() {
             return Err(format!("{count} bytes of {} were taken", line.len()));
         }
         load.count();
-        thread::sleep(random.below(8_000_000)).map_err(tell("sleep"))?;
+        thread::sleep(random.below(8_000_000)).map_err(report("sleep"))?;
     }
     Ok(())
 }
@@ -158,7 +158,7 @@ fn names(load: &Load, mut random: Random) -> Result<(), String> {
         // New connections each time: each first call looks the name up.
         let length = random.below(100) as usize;
         let own = StreamClient(Connection::named("chaos"));
-        let count = again(|| own.write(&[b'x'; 100][..length])).map_err(tell("chaos"))?;
+        let count = again(|| own.write(&[b'x'; 100][..length])).map_err(report("chaos"))?;
         if count != length {
             return Err(format!("{count} bytes came back instead of {length}"));
         }
@@ -166,7 +166,7 @@ fn names(load: &Load, mut random: Random) -> Result<(), String> {
             reach(name)?;
         }
         load.count();
-        thread::sleep(random.below(1_000_000)).map_err(tell("sleep"))?;
+        thread::sleep(random.below(1_000_000)).map_err(report("sleep"))?;
     }
     Ok(())
 }
@@ -178,7 +178,7 @@ fn reach(name: &str) -> Result<(), String> {
         match Connection::new(Name(name)).entry() {
             Ok(_) => return Ok(()),
             Err(error) if op::clock() > deadline => return Err(format!("{name}: {error}")),
-            Err(_) => thread::sleep(1_000_000).map_err(tell("sleep"))?,
+            Err(_) => thread::sleep(1_000_000).map_err(report("sleep"))?,
         }
     }
 }
@@ -194,15 +194,15 @@ fn programs(load: &Load, mut random: Random) -> Result<(), String> {
             match PROC.spawn(path, &launch[..used], 0, 0) {
                 // The file server died twice while it was read.
                 Err(Failure::Refused(ProcessError::Unreadable)) => {}
-                outcome => break outcome.map_err(tell("spawn"))?,
+                outcome => break outcome.map_err(report("spawn"))?,
             }
         };
-        let status = Child::from(process).wait().map_err(tell("wait"))?;
+        let status = Child::from(process).wait().map_err(report("wait"))?;
         if status != u64::from(fails) {
             return Err(format!("{path} ended with {status}"));
         }
         load.count();
-        thread::sleep(random.below(2_000_000)).map_err(tell("sleep"))?;
+        thread::sleep(random.below(2_000_000)).map_err(report("sleep"))?;
     }
     Ok(())
 }
@@ -210,7 +210,7 @@ fn programs(load: &Load, mut random: Random) -> Result<(), String> {
 fn sleeping(load: &Load, mut random: Random) -> Result<(), String> {
     while go_on() {
         let (start, pause) = (op::clock(), random.below(1_000_000));
-        thread::sleep(pause).map_err(tell("sleep"))?;
+        thread::sleep(pause).map_err(report("sleep"))?;
         let slept = op::clock() - start;
         if !(pause..pause + LATE).contains(&slept) {
             return Err(format!("slept {slept} ns instead of {pause}"));
@@ -226,7 +226,7 @@ fn yielding(load: &Load, mut random: Random) -> Result<(), String> {
             op::yield_now();
         }
         load.count();
-        thread::sleep(random.below(500_000)).map_err(tell("sleep"))?;
+        thread::sleep(random.below(500_000)).map_err(report("sleep"))?;
     }
     Ok(())
 }

@@ -49,7 +49,7 @@ fn label() -> u8 {
         }
     }
     if arguments.words().is_empty() {
-        let own: Vec<_> = program::startup().map(|told| told.compartments().collect()).unwrap_or_default();
+        let own: Vec<_> = program::startup().map(|reported| reported.compartments().collect()).unwrap_or_default();
         if own.is_empty() {
             println!("in no compartment");
         }

@@ -19,10 +19,10 @@ pub const PATIENCE: u64 = 50_000_000;
 /// Below our own priority: it runs when we wait.
 const SCHEDULE: Schedule = Schedule { priority: 8, slice: 1_000 };
 
-/// What a child reads. One at a time: `told` copies it before the child starts.
+/// What a child reads. One at a time: `reported` copies it before the child starts.
 #[repr(C, align(4096))]
-struct Told([u64; PAGE_BYTES / 8]);
-static mut TOLD: Told = Told([0; PAGE_BYTES / 8]);
+struct Reported([u64; PAGE_BYTES / 8]);
+static mut REPORTED: Reported = Reported([0; PAGE_BYTES / 8]);
 
 /// The child. It goes when this does.
 pub struct Child {
@@ -45,18 +45,18 @@ pub fn equip(domain: Entry) -> Result<(), Error> {
             }
         }
     }
-    let told = &raw const TOLD as u64;
+    let reported = &raw const REPORTED as u64;
     // SAFETY: words that are written between the runs of children only.
-    unsafe { op::map(domain, told, told, 0, MAP_READ) }
+    unsafe { op::map(domain, reported, reported, 0, MAP_READ) }
 }
 
 /// Starts a thread that runs `code` in a domain that was [equipped](equip); it finds the address of `words` in word 0.
 pub fn start_in(domain: Entry, code: unsafe extern "C" fn() -> !, words: &[u64]) -> Result<Owned, Error> {
     // SAFETY: no child reads it now; ours is the only thread.
-    let told = unsafe { (&raw mut TOLD).as_mut_unchecked() };
-    told.0[..words.len()].copy_from_slice(words);
+    let reported = unsafe { (&raw mut REPORTED).as_mut_unchecked() };
+    reported.0[..words.len()].copy_from_slice(words);
     // SAFETY: another domain; the code is made for this and uses no stack.
-    unsafe { op::thread_new(domain, code as *const () as u64, 0, told as *mut _ as u64, SCHEDULE) }.map(Owned::new)
+    unsafe { op::thread_new(domain, code as *const () as u64, 0, reported as *mut _ as u64, SCHEDULE) }.map(Owned::new)
 }
 
 /// A thread of a domain that was [equipped](equip) traverses the portal at `index`; the first thread of a domain would end it.

@@ -284,21 +284,21 @@ fn statuses() -> Result<String, String> {
             outcome => return outcome.map_err(text),
         }
     };
-    let (waited, told) = (sleeper()?, sleeper()?);
+    let (waited, reported) = (sleeper()?, sleeper()?);
     let semaphore = Owned::new(op::semaphore_new(Entry::ACCOUNT, 0).map_err(text)?);
     let notice = Delegate::entry(semaphore.entry().0, COPY | WRITE);
-    ChildClient(Direct(told.entry())).notify(notice).map_err(text)?;
+    ChildClient(Direct(reported.entry())).notify(notice).map_err(text)?;
     let waits = |child| {
         BEGUN.fetch_add(1, Ordering::Relaxed);
-        let is_told = ChildClient(Direct(Entry(child))).wait().is_ok();
-        REFUSED.store(usize::from(!is_told), Ordering::Relaxed);
+        let is_reported = ChildClient(Direct(Entry(child))).wait().is_ok();
+        REFUSED.store(usize::from(!is_reported), Ordering::Relaxed);
     };
     let waits = Thread::start_with(waits, waited.entry().0, LOWEST).map_err(text)?;
     while BEGUN.load(Ordering::Relaxed) == 0 {
         thread::sleep(1_000_000).map_err(text)?;
     }
     thread::sleep(10_000_000).map_err(text)?;
-    for child in [&waited, &told] {
+    for child in [&waited, &reported] {
         ChildClient(Direct(child.entry())).kill().map_err(text)?;
     }
     // From here on the thread that waits has no turn, with one CPU.
@@ -314,10 +314,10 @@ fn statuses() -> Result<String, String> {
     waits.join();
     thread::sleep(10_000_000).map_err(text)?;
     let known = others.iter().filter(|other| ChildClient(Direct(other.entry())).ended().is_ok()).count();
-    let told = ChildClient(Direct(told.entry())).ended();
-    match (REFUSED.load(Ordering::Relaxed), told, known) {
+    let reported = ChildClient(Direct(reported.entry())).ended();
+    match (REFUSED.load(Ordering::Relaxed), reported, known) {
         (0, Ok(_), KNOWN) => Ok(format!("both of those that are waited for, {known} of the others")),
-        (refused, told, known) => Err(format!("{refused} refused, {told:?}, {known} of the others")),
+        (refused, reported, known) => Err(format!("{refused} refused, {reported:?}, {known} of the others")),
     }
 }
 

@@ -146,7 +146,7 @@ impl Purse {
     }
 }
 
-fn told(frames: u64) -> String {
+fn reported(frames: u64) -> String {
     match frames {
         0 => "needs no frame".to_string(),
         1 => format!("refused without a frame: {}; done with 1", Error::AccountExhausted),
@@ -164,7 +164,7 @@ fn object(make: impl Fn(Entry) -> Result<Entry, Error>) -> Result<String, String
     let account = empty_account()?;
     let purse = Purse { account: account.entry(), from: Entry::ACCOUNT };
     let attempt = || make(purse.account).map(|made| drop(Owned::new(made))).into();
-    purse.sweep(0, attempt, || {}).map(told)
+    purse.sweep(0, attempt, || {}).map(reported)
 }
 
 fn domain() -> Result<String, String> {
@@ -198,7 +198,7 @@ fn in_domain(flags: u64, attempt: impl Fn(Entry) -> Result<(), Error>) -> Result
     let (victim, frames) = poor_domain(&purse, flags)?;
     let entry = victim.entry();
     let victim = Cell::new(Some(victim));
-    purse.sweep(frames, || attempt(entry).into(), || drop(victim.take())).map(told)
+    purse.sweep(frames, || attempt(entry).into(), || drop(victim.take())).map(reported)
 }
 
 /// Services whose portals have labels, of which each copy is paid by their domain.
@@ -324,7 +324,7 @@ fn mappings() -> Result<String, String> {
         all.into()
     };
     let frames = twice(|purse| purse.sweep(0, attempt, || {}))?;
-    if frames == 0 { Err(format!("{COUNT} mappings without a frame")) } else { Ok(told(frames)) }
+    if frames == 0 { Err(format!("{COUNT} mappings without a frame")) } else { Ok(reported(frames)) }
 }
 
 fn end_of(drawn: Result<(), Failure<Sigma0Error>>) -> End {
@@ -344,7 +344,7 @@ fn give_up(address: u64) {
 /// One page, and tables of all levels.
 fn draw() -> Result<String, String> {
     let place = DRAWN + (1 << 39);
-    twice(|purse| purse.sweep(0, || end_of(drawn(place)), || give_up(place))).map(told)
+    twice(|purse| purse.sweep(0, || end_of(drawn(place)), || give_up(place))).map(reported)
 }
 
 /// More pages than their records fit in a page.
@@ -358,7 +358,7 @@ fn memory() -> Result<String, String> {
         }
         end
     };
-    twice(|purse| purse.sweep(0, attempt, || places().for_each(give_up))).map(told)
+    twice(|purse| purse.sweep(0, attempt, || places().for_each(give_up))).map(reported)
 }
 
 /// These live in portal tables, which are there.
@@ -377,7 +377,7 @@ fn nothing() -> Result<String, String> {
         };
         purse.sweep(0, attempt, || {})
     })?;
-    Ok(told(frames))
+    Ok(reported(frames))
 }
 
 /// Starting a program has many steps, each with its undoing in another component; the last frames it needs are
@@ -388,10 +388,10 @@ fn spawn() -> Result<String, String> {
     let used = startup::write(&mut page, &contents, ["poor"], [], []).map_err(|error| error.to_string())?;
     // All frames that are charged, and those that `proc` has or gave to its programs.
     let charged = || -> Result<(u64, Option<u64>), String> {
-        let told = |error: inspect::Refusal| error.to_string();
-        let domains = inspect::domains().map_err(told)?;
+        let reported = |error: inspect::Refusal| error.to_string();
+        let domains = inspect::domains().map_err(reported)?;
         let proc = domains.iter().find(|(name, _)| name == "proc").map(|(_, proc)| proc.charged);
-        Ok((inspect::frames().map_err(told)?.charged, proc))
+        Ok((inspect::frames().map_err(reported)?.charged, proc))
     };
     let round = || -> Result<(u64, u64), String> {
         let mut refused = 0;

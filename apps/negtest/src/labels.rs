@@ -373,14 +373,14 @@ fn large() -> Result<String, String> {
         op::label_receive(*handle, THREE).map_err(text)?;
         expect("the taint", one.ask(SEND, *handle, THREE), Ok(0))?;
     }
-    let mut told = 0;
+    let mut reported = 0;
     for position in (0..HANDLES).step_by(op::LABEL_ENTRIES) {
         let label = op::label_read(Entry(0), position as u64, |handle, level| {
-            told += usize::from(handles.contains(&handle) && level == STAR);
+            reported += usize::from(handles.contains(&handle) && level == STAR);
         });
         expect("our send label", label, Ok((HANDLES as u64, ONE)))?;
     }
-    expect("what we own", told, HANDLES)?;
+    expect("what we own", reported, HANDLES)?;
     expect("a call", one.ask(NOTHING, 0, 0), Ok(NOTHING))?;
     op::label_send(handles[HANDLES / 2], ONE).map_err(text)?;
     expect("a call without one of them", one.ask(NOTHING, 0, 0), FLOW)?;

@@ -47,25 +47,25 @@ pub const ALL: &[Case] = &[
 struct Channel {
     name: &'static str,
     /// Of who is in the compartment.
-    tell: fn() -> bool,
+    report: fn() -> bool,
     /// Of who is not. `None`: it is heard if it could be told.
     hear: Option<fn() -> bool>,
-    /// The teller must still run while the listener listens.
+    /// The sender must still run while the listener listens.
     stays: bool,
 }
 
 impl Channel {
-    const fn new(name: &'static str, tell: fn() -> bool, hear: fn() -> bool) -> Self {
-        Self { name, tell, hear: Some(hear), stays: false }
+    const fn new(name: &'static str, report: fn() -> bool, hear: fn() -> bool) -> Self {
+        Self { name, report, hear: Some(hear), stays: false }
     }
 
     /// Refused to who tries to tell.
-    const fn tried(name: &'static str, tell: fn() -> bool) -> Self {
-        Self { name, tell, hear: None, stays: false }
+    const fn tried(name: &'static str, report: fn() -> bool) -> Self {
+        Self { name, report, hear: None, stays: false }
     }
 
-    const fn staying(name: &'static str, tell: fn() -> bool, hear: fn() -> bool) -> Self {
-        Self { name, tell, hear: Some(hear), stays: true }
+    const fn staying(name: &'static str, report: fn() -> bool, hear: fn() -> bool) -> Self {
+        Self { name, report, hear: Some(hear), stays: true }
     }
 }
 
@@ -95,9 +95,9 @@ const CHANNELS: &[Channel] = &[
         inspect::domains().is_ok_and(|all| all.iter().any(|(name, _)| name == "leak-domain"))
     }),
     Channel::staying("compartments", stay, || {
-        let is_told = |number| PROC.compartments(number, &mut [0; 64]).is_ok_and(|bytes| bytes != 0);
-        // The listener's own number is above the teller's.
-        op::domain_number(Entry::DOMAIN).is_ok_and(|own| is_told(own - 1))
+        let is_reported = |number| PROC.compartments(number, &mut [0; 64]).is_ok_and(|bytes| bytes != 0);
+        // The listener's own number is above the sender's.
+        op::domain_number(Entry::DOMAIN).is_ok_and(|own| is_reported(own - 1))
     }),
     Channel::staying("thread", stay, || others_threads() > before()),
     Channel::staying("portal", stay, || others_portals() > before()),
@@ -144,22 +144,22 @@ fn all() -> Result<String, String> {
         let before = if channel.name == "portal" { others_portals() } else { others_threads() };
         let numbers = [before.to_string(), own_number().to_string()];
         let words = |what| [what, channel.name, &directory, &numbers[0], &numbers[1]];
-        let teller = start(&words("--leak-tell"), &tainted).map_err(text)?;
-        let told = if channel.stays {
+        let sender = start(&words("--leak-send"), &tainted).map_err(text)?;
+        let reported = if channel.stays {
             thread::sleep(PATIENCE).map_err(text)?;
             true
         } else {
-            teller.wait().map_err(text)? == 0
+            sender.wait().map_err(text)? == 0
         };
         let is_heard = match channel.hear {
-            None => told,
+            None => reported,
             Some(_) => {
                 let hearer = start(&words("--leak-hear"), &[]).map_err(text)?;
                 hearer.wait().map_err(text)? == 0
             }
         };
         if channel.stays {
-            teller.end().map_err(text)?;
+            sender.end().map_err(text)?;
         }
         if is_heard {
             heard.push(channel.name);
@@ -265,7 +265,7 @@ pub fn privileged() -> Result<(), String> {
 }
 
 /// Says what is wrong; gives the status.
-pub fn told(outcome: Result<(), String>) -> u8 {
+pub fn reported(outcome: Result<(), String>) -> u8 {
     if let Err(cause) = &outcome {
         println!("leak-errors: {cause}");
     }
@@ -285,13 +285,13 @@ fn check<E: Display + PartialEq>(what: &str, is: Result<(), Failure<E>>, right: 
 pub fn part(what: &str, name: &str) -> u8 {
     let Some(channel) = CHANNELS.iter().find(|channel| channel.name == name) else { return 2 };
     let done = match what {
-        "--leak-tell" => (channel.tell)(),
+        "--leak-send" => (channel.report)(),
         _ => channel.hear.is_some_and(|hear| hear()),
     };
     u8::from(!done)
 }
 
-/// The part of an untainted child of the teller.
+/// The part of an untainted child of the sender.
 pub fn child() -> u8 {
     u8::from(!create("/tmp/told"))
 }
@@ -309,10 +309,10 @@ fn start(words: &[&str], compartments: &[(&str, u64)]) -> Result<Child, Failure<
     spawn(launch::PATH, words, compartments)
 }
 
-/// Starts a program. A teller has the name of its channel.
+/// Starts a program. A sender has the name of its channel.
 fn spawn(path: &str, words: &[&str], compartments: &[(&str, u64)]) -> Result<Child, Failure<ProcessError>> {
     let name = match words {
-        ["--leak-tell", way, ..] => format!("leak-{way}"),
+        ["--leak-send", way, ..] => format!("leak-{way}"),
         _ => String::new(),
     };
     let contents = Contents { schedule: 0, name: &name, streams: ["null", "console", "console"], compartments };
@@ -325,7 +325,7 @@ fn argument(place: usize) -> &'static str {
 
 /// Our compartments.
 fn own() -> Vec<(&'static str, u64)> {
-    program::startup().map_or_else(Vec::new, |told| told.compartments().collect())
+    program::startup().map_or_else(Vec::new, |reported| reported.compartments().collect())
 }
 
 /// The directory of the compartment.
@@ -367,10 +367,10 @@ fn differs<E: PartialEq>(name: &str, ask: impl Fn(&str) -> Result<(), E>) -> boo
 /// How many names the directory of the compartment has, as the one above lists it.
 fn size_in_list() -> u64 {
     let mut bytes = [0; 1024];
-    let told = FILE_SYSTEM.read_directory("/compartments", 0, &mut bytes).map_or(0, |(told, _)| told);
+    let reported = FILE_SYSTEM.read_directory("/compartments", 0, &mut bytes).map_or(0, |(reported, _)| reported);
     let own = directory();
     let name = own.rsplit('/').next().unwrap_or("");
-    Listing(&bytes[..told]).find(|record| record.name == name.as_bytes()).map_or(0, |record| record.value)
+    Listing(&bytes[..reported]).find(|record| record.name == name.as_bytes()).map_or(0, |record| record.value)
 }
 
 struct Nothing;
@@ -399,8 +399,8 @@ fn stay() -> bool {
 /// Whether `proc` lists a program of this name.
 fn is_listed(name: &str) -> bool {
     let (mut position, mut bytes) = (0, [0; 1024]);
-    while let Ok((told, next)) = PROC.list(position, &mut bytes) {
-        if Listing(&bytes[..told]).any(|record| record.name == name.as_bytes()) {
+    while let Ok((reported, next)) = PROC.list(position, &mut bytes) {
+        if Listing(&bytes[..reported]).any(|record| record.name == name.as_bytes()) {
             return true;
         }
         if next == 0 {

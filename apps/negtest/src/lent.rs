@@ -37,8 +37,8 @@ const HIGH: u8 = 12;
 /// The priority of a thread, with what was lent to it.
 fn priority(thread: u64) -> u64 {
     let mut record = [0; size_of::<info::Thread>()];
-    let told = PROC.inspect(info::THREAD, thread - 1, &mut record);
-    told.ok().and(info::Thread::read(&record)).map_or(u64::MAX, |thread| thread.priority)
+    let reported = PROC.inspect(info::THREAD, thread - 1, &mut record);
+    reported.ok().and(info::Thread::read(&record)).map_or(u64::MAX, |thread| thread.priority)
 }
 
 fn expect(what: &str, found: u64, right: u8) -> Result<(), String> {

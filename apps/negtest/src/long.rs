@@ -233,8 +233,8 @@ fn wait_gone() -> Result<(), String> {
     drop(goes);
     threads.into_iter().for_each(Thread::join);
     match DONE.load(Ordering::SeqCst) {
-        told if told == count => Ok(()),
-        told => Err(format!("{told} of {count} threads were told")),
+        reported if reported == count => Ok(()),
+        reported => Err(format!("{reported} of {count} threads were told")),
     }
 }
 

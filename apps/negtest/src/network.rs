@@ -38,7 +38,7 @@ pub const ALL: &[Case] = &[
     Case::tried(
         "net-end",
         "ends connections before anything was read, and has the reader wait for the end",
-        end_is_told,
+        end_is_reported,
     ),
     Case::tried("net-crowd", "takes all that programs together may have of the network", crowd),
 ];
@@ -248,7 +248,7 @@ fn lingers() -> Result<String, String> {
 }
 
 /// A reader that gets fewer bytes than it asked for gets an event for the end of the connection, also if that came before it read.
-fn end_is_told() -> Result<String, String> {
+fn end_is_reported() -> Result<String, String> {
     const PORT: u16 = 2200;
     const READER: u32 = 7;
     let session = Session::open().map_err(text)?;
@@ -268,10 +268,10 @@ fn end_is_told() -> Result<String, String> {
         if !ends_first {
             writer.finish().map_err(text)?;
         }
-        let mut is_told = false;
-        while !is_told {
+        let mut is_reported = false;
+        while !is_reported {
             session.wait(op::clock() + SECOND).map_err(|error| format!("first the end ({ends_first}): {error}"))?;
-            session.events(|event| is_told |= event.token == READER).map_err(text)?;
+            session.events(|event| is_reported |= event.token == READER).map_err(text)?;
         }
         let end = reader.read(&mut bytes);
         if (count, end) != (3, Ok(0)) {

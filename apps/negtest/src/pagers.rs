@@ -92,9 +92,9 @@ fn missing() -> Result<String, String> {
 
 fn dies(how: u64) -> Result<String, String> {
     let (child, _service) = paged(how)?;
-    let told = died_of_it(child.ends_within(PATIENCE)?)?;
+    let reported = died_of_it(child.ends_within(PATIENCE)?)?;
     match ASKED.load(Ordering::SeqCst) {
-        1 => Ok(told),
+        1 => Ok(reported),
         asked => Err(format!("the pager was asked {asked} times")),
     }
 }
@@ -106,9 +106,9 @@ fn dies_itself() -> Result<String, String> {
     let mut child = Child::new().map_err(text)?;
     child.pages_by(service, PLACE, PLACE, END).map_err(text)?;
     child.reads(PLACE).map_err(text)?;
-    let told = died_of_it(child.ends_within(PATIENCE)?)?;
+    let reported = died_of_it(child.ends_within(PATIENCE)?)?;
     match pager.ends_within(PATIENCE)? {
-        Some(_) => Ok(told),
+        Some(_) => Ok(reported),
         None => Err("the pager lives".to_string()),
     }
 }

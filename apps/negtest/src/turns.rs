@@ -294,9 +294,9 @@ fn gone_before() -> Result<String, String> {
     let_on(|| true)?;
     holder.join();
     drop(Owned::new(other));
-    let told = has_its_turn(second)?;
+    let reported = has_its_turn(second)?;
     first.join();
-    if INSIDE.load(Ordering::SeqCst) == 102 { Ok(told) } else { Err("the first called".to_string()) }
+    if INSIDE.load(Ordering::SeqCst) == 102 { Ok(reported) } else { Err("the first called".to_string()) }
 }
 
 /// A page fault, at an address that the badge names; the page is there from now on.

@@ -170,10 +170,10 @@ fn cancelled() -> Result<String, String> {
     let_on(|| true)?;
     holder.join();
     op::thread_cancel(first.entry()).map_err(text)?;
-    let told = has_its_turn(second)?;
+    let reported = has_its_turn(second)?;
     first.join();
     drop(kept);
-    if INSIDE.load(Ordering::SeqCst) == 102 { Ok(told) } else { Err("the first was not cancelled".to_string()) }
+    if INSIDE.load(Ordering::SeqCst) == 102 { Ok(reported) } else { Err("the first was not cancelled".to_string()) }
 }
 
 /// A domain with one activation, in which a thread waits; [`NEXT`] is a portal to it. Every switch to a domain takes the slow path while
@@ -253,11 +253,11 @@ fn pointer_before() -> Result<String, String> {
     let busy = start(2, spin_behind)?;
     let kept = elsewhere.release()?;
     op::entry_remove(victim.entry(), portal).map_err(text)?;
-    let told = has_its_turn([second, spins]);
+    let reported = has_its_turn([second, spins]);
     BEHIND.store(true, Ordering::SeqCst);
     busy.join();
     drop(kept);
-    told
+    reported
 }
 
 /// [`spin_behind`] ends.

@@ -76,7 +76,7 @@ fn fill(line: &mut [u8]) -> Result<usize, Failure<RandomError>> {
 
 fn show_sources(arguments: &Arguments) -> u8 {
     let (sources, seeds) = match RANDOM.sources() {
-        Ok(told) => told,
+        Ok(reported) => reported,
         Err(error) => return arguments.fail("random", error),
     };
     for (bit, name) in [(PROCESSOR, "processor"), (DEVICE, "device")] {

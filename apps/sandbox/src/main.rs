@@ -29,7 +29,7 @@ use runtime::abi::{Error, window};
 use runtime::child::Child;
 use runtime::connection::Direct;
 use runtime::entry::Owned;
-use runtime::program::startup as told;
+use runtime::program::startup as reported;
 use runtime::protocols::names::{NamesClient, NamesError, is_name};
 use runtime::protocols::process::ProcessError;
 use runtime::{Entry, op, server};
@@ -190,7 +190,7 @@ fn run(words: &[&'static str]) -> Result<u64, Cause> {
 
 /// Descriptions of our streams, which the program gets, too.
 fn streams() -> [&'static str; 3] {
-    told().map_or(["null"; 3], |told| told.streams)
+    reported().map_or(["null"; 3], |reported| reported.streams)
 }
 
 /// Whether a stream of this description is a service that is opened by its name.
@@ -201,7 +201,7 @@ fn is_service(stream: &str) -> bool {
 /// Portals of the program that it is told of: those that we were told of and that are on the list, if there is one, and those that
 /// every program has.
 fn portals() -> impl Iterator<Item = (&'static str, u16)> {
-    let given = told().into_iter().flat_map(|told| told.portals());
+    let given = reported().into_iter().flat_map(|reported| reported.portals());
     let given = given.filter(|(name, _)| *name == TERMINAL || list::allows(name.as_bytes()));
     let is_own = |index: u16| OWN.iter().any(|(_, own)| *own == index);
     OWN.into_iter().chain(given.filter(move |(_, index)| !is_own(*index)))

@@ -2,7 +2,7 @@
 
 use idl::{Failure, Reply, Request};
 use runtime::abi::Error;
-use runtime::program::startup as told;
+use runtime::program::startup as reported;
 use runtime::protocols::stream::{StreamError, StreamServer};
 use runtime::server::{Serve, Service};
 use runtime::stream::Stream;
@@ -37,7 +37,7 @@ impl Serve for Streams {
 
 fn stream(badge: u64) -> Option<&'static Stream<'static>> {
     let number = usize::try_from(badge).ok()?;
-    let description = told()?.streams.get(number)?;
+    let description = reported()?.streams.get(number)?;
     let make = || if number == 0 { Stream::input(description) } else { Stream::new(description) };
     Some(STREAMS.get(number)?.get_or_make(make))
 }

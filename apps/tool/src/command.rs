@@ -75,7 +75,7 @@ impl From<Failure<ProcessError>> for Unstarted {
 impl<'a> Command<'a> {
     /// A program, by its path, or by a name that is looked for in the directories of `PATH`; and its arguments.
     pub fn new(words: &'a [&'a str]) -> Self {
-        let streams = program::startup().map_or(["null"; 3], |told| told.streams);
+        let streams = program::startup().map_or(["null"; 3], |reported| reported.streams);
         Self { words, environment: None, streams, portals: Vec::new(), frames: 0 }
     }
 

@@ -46,8 +46,8 @@ impl Names {
     /// The compartments of the program or the component whose domain has this number, as `with` takes them, as far as we may know.
     pub fn of_domain(&self, number: u64) -> String {
         let mut bytes = [0; 8 * MAX_COMPARTMENTS];
-        let told = PROC.compartments(number, &mut bytes).unwrap_or(0);
-        let compartments = bytes[..told].as_chunks().0.iter().map(|bytes| u64::from_le_bytes(*bytes));
+        let reported = PROC.compartments(number, &mut bytes).unwrap_or(0);
+        let compartments = bytes[..reported].as_chunks().0.iter().map(|bytes| u64::from_le_bytes(*bytes));
         let text = |compartment: u64| match compartment & 7 {
             _ if compartment == 0 => "all".to_string(),
             level::STAR => self.name(compartment >> 3).to_string(),

@@ -74,7 +74,7 @@ impl Body {
 /// Appends the answer to `into`; what does not fit comes as a body.
 pub fn answer(request: &Request<'_>, files: &mut Files, into: &mut Vec<u8>) -> Option<Body> {
     if request.path == status::PATH {
-        return tell_status(request, into);
+        return report_status(request, into);
     }
     let Some(file) = files.find(&request.path) else {
         whole(Status::NotFound, request, into);
@@ -136,7 +136,7 @@ fn started(mut body: Body, into: &mut Vec<u8>) -> Option<Body> {
 }
 
 /// The running system: another text each time.
-fn tell_status(request: &Request<'_>, into: &mut Vec<u8>) -> Option<Body> {
+fn report_status(request: &Request<'_>, into: &mut Vec<u8>) -> Option<Body> {
     let Some(snapshot) = Snapshot::take() else {
         whole(Status::Unavailable, request, into);
         return None;

@@ -26,9 +26,9 @@ static TIME: Mutex<Time> = Mutex::new(Time { offset: None, until: 0, second: 0, 
 impl Time {
     fn offset(&mut self, now: u64) -> Option<u64> {
         if now >= self.until {
-            let told = TimeClient(CLOCK.once()).offset().ok();
-            self.offset = told.map(|told| told.offset);
-            self.until = told.map_or(now + SECOND, |told| told.until);
+            let reported = TimeClient(CLOCK.once()).offset().ok();
+            self.offset = reported.map(|reported| reported.offset);
+            self.until = reported.map_or(now + SECOND, |reported| reported.until);
         }
         self.offset
     }

@@ -99,7 +99,7 @@ impl Stack {
             // Without room it is lost, as on any wire.
             && target.local.put(from, bytes)
         {
-            self.tell(number, READABLE);
+            self.report(number, READABLE);
         }
         Ok(())
     }
@@ -154,7 +154,7 @@ impl Stack {
         let Kind::Echo(echo) = &mut socket.kind else { return Err(NetError::Closed) };
         if own {
             echo.local.put(Endpoint { port: sequence, ..to }, bytes);
-            self.tell(number, READABLE);
+            self.report(number, READABLE);
             return Ok(());
         }
         let identifier = echo.identifier;

@@ -197,7 +197,7 @@ impl Stack {
             Class::Segment(key, opens) => self.segment(key, opens, false),
             Class::Datagram(port) if self.ports.contains_key(&port) => {
                 self.ethernet.poll_ingress_single(self.now(), &mut self.link, &mut self.common.set);
-                self.tell_other(self.ports[&port]);
+                self.report_to_other(self.ports[&port]);
             }
             class => {
                 self.ethernet.poll_ingress_single(self.now(), &mut self.link, &mut self.common.set);
@@ -278,7 +278,7 @@ impl Stack {
             self.addresses_changed();
         }
         for place in 0..self.others.len() {
-            self.tell_other(self.others[place]);
+            self.report_to_other(self.others[place]);
         }
         self.common_deadline = nanoseconds(self.ethernet.poll_at(time, &self.common.set), self.time);
     }
@@ -324,7 +324,7 @@ impl Stack {
     }
 
     /// A datagram socket or query may have something to tell.
-    fn tell_other(&mut self, number: Number) {
+    fn report_to_other(&mut self, number: Number) {
         let Some(socket) = self.sockets.get_mut(number) else { return };
         let readable = match &socket.kind {
             Kind::Datagrams(port) => {
@@ -338,12 +338,12 @@ impl Stack {
             _ => false,
         };
         if readable {
-            self.tell(number, READABLE);
+            self.report(number, READABLE);
         }
     }
 
     /// Notes an event, if the socket is armed for it.
-    pub fn tell(&mut self, number: Number, what: u32) {
+    pub fn report(&mut self, number: Number, what: u32) {
         let Some(socket) = self.sockets.get_mut(number) else { return };
         let news = socket.armed & what;
         if news == 0 {

@@ -239,12 +239,12 @@ impl Stack {
                     let silent = flow.since + PATIENCE_AT_FIRST.total_micros() * 1_000 <= self.time;
                     flow.failure = Some(if silent { NetError::TimedOut } else { NetError::Refused });
                     flow.stage = Stage::Open;
-                    self.tell(number, READABLE | WRITABLE);
+                    self.report(number, READABLE | WRITABLE);
                 }
                 _ => {
                     flow.stage = Stage::Open;
                     flow.established();
-                    self.tell(number, WRITABLE);
+                    self.report(number, WRITABLE);
                 }
             },
             Stage::Open => {
@@ -254,7 +254,7 @@ impl Stack {
                 }
                 let what = if readable { READABLE } else { 0 } | if writable { WRITABLE } else { 0 };
                 if armed & what != 0 {
-                    self.tell(number, what);
+                    self.report(number, what);
                 }
             }
         }
@@ -271,7 +271,7 @@ impl Stack {
                 flow.established();
             }
         }
-        self.tell(listener, READABLE);
+        self.report(listener, READABLE);
     }
 
     /// What a connection noted as its time has come.

@@ -249,7 +249,7 @@ impl Child {
             op::domain_set_cpus(child.domain.entry(), limits.cpus).map_err(cpus)?;
         }
         child.load(source, &program)?;
-        child.tell(launch)?;
+        child.report(launch)?;
         Ok(child)
     }
 
@@ -301,7 +301,7 @@ impl Child {
     }
 
     /// The startup page.
-    fn tell(&self, launch: &Startup<'_>) -> Result<(), ProcessError> {
+    fn report(&self, launch: &Startup<'_>) -> Result<(), ProcessError> {
         self.pages(STARTUP_PAGE, 0, rights::MAP_READ, |block| {
             let mut compartments = [("", 0); MAX_COMPARTMENTS];
             let count = launch.compartments().zip(&mut compartments).map(|(one, place)| *place = one).count();

@@ -104,7 +104,7 @@ impl ProcessServer for Processes {
         };
         // Callers that may end programs see all of them, also those in compartments.
         let list = if badge == 0 { what | info::UNTAINTED } else { what };
-        let told = op::info(Entry::SPECIAL, list, position, |bytes, next| {
+        let reported = op::info(Entry::SPECIAL, list, position, |bytes, next| {
             let count = bytes.len().min(size);
             if count > into.len() {
                 return Err(ProcessError::NotAllowed);
@@ -115,7 +115,7 @@ impl ProcessServer for Processes {
                 if matches!(what, info::LOG | info::LOG_PROGRAMS) { next - (bytes.len() - count) as u64 } else { next };
             Ok((count, next))
         });
-        match told {
+        match reported {
             Ok(result) => result,
             Err(abi::Error::Empty) => Ok((0, 0)),
             Err(_) => Err(ProcessError::NotAllowed),
@@ -223,9 +223,10 @@ impl ChildServer for Children {
 /// The compartments of the component whose domain has this number, if the caller may know it, or is allowed to know all.
 fn of_component(number: u64, is_allowed: bool) -> Result<Vec<u64>, ProcessError> {
     let mut bytes = [0; MAX_COMPARTMENTS * size_of::<u64>()];
-    let told = ParentClient(Direct(Entry::PARENT)).compartments_of(number, &mut bytes);
-    let told = told.map_err(|_| ProcessError::NoSuchDomain)?.min(bytes.len());
-    let compartments: Vec<u64> = bytes[..told].as_chunks().0.iter().map(|bytes| u64::from_le_bytes(*bytes)).collect();
+    let reported = ParentClient(Direct(Entry::PARENT)).compartments_of(number, &mut bytes);
+    let reported = reported.map_err(|_| ProcessError::NoSuchDomain)?.min(bytes.len());
+    let compartments: Vec<u64> =
+        bytes[..reported].as_chunks().0.iter().map(|bytes| u64::from_le_bytes(*bytes)).collect();
     let judged = labels::judged(compartments.iter().copied()).map_err(labels::refused)?;
     if is_allowed || label::may(judged.entry()).observe { Ok(compartments) } else { Err(ProcessError::NoSuchDomain) }
 }

@@ -16,7 +16,12 @@ pub fn fail(reason: &str) -> ! {
     }
     runtime::log!("cannot go on: {reason}");
     records::with_log_tail(|log| {
-        services::tell_console(&[b"The machine stops: ", reason.as_bytes(), b". The end of the kernel log:\n", log]);
+        services::report_to_console(&[
+            b"The machine stops: ",
+            reason.as_bytes(),
+            b". The end of the kernel log:\n",
+            log,
+        ]);
     });
     let _ = op::machine_stop(Entry::SPECIAL, FAILED);
     runtime::program::exit(1)

@@ -304,7 +304,7 @@ pub fn has_console() -> bool {
 }
 
 /// Tells people on the console, if it can be reached.
-pub fn tell_console(pieces: &[&[u8]]) {
+pub fn report_to_console(pieces: &[&[u8]]) {
     let console = {
         let state = STATE.lock();
         let found = state.services.iter().find(|service| service.name == CONSOLE);

@@ -68,7 +68,7 @@ fn others() -> (usize, usize) {
     let proc = ProcessClient(Connection::named("proc"));
     let is_in_one = |number: &u64| {
         let mut bytes = [0; 64];
-        proc.compartments(*number, &mut bytes).is_ok_and(|told| bytes[..told].iter().any(|byte| *byte != 0))
+        proc.compartments(*number, &mut bytes).is_ok_and(|reported| bytes[..reported].iter().any(|byte| *byte != 0))
     };
     // Without room for an answer it must not tell more.
     let is_unknown = |number: &u64| proc.compartments(*number, &mut []).is_err();
@@ -80,8 +80,8 @@ fn others() -> (usize, usize) {
 pub fn run() -> u8 {
     let name = program::name();
     let before = levels();
-    let told: Vec<_> = program::startup()
-        .map(|told| told.compartments().map(|(name, entry)| (name.to_string(), entry)).collect())
+    let reported: Vec<_> = program::startup()
+        .map(|reported| reported.compartments().map(|(name, entry)| (name.to_string(), entry)).collect())
         .unwrap_or_default();
     let published = publish();
     let declared = match ParentClient(Direct(Entry::PARENT)).compartments(0, &mut [0; 64]) {
@@ -93,7 +93,7 @@ pub fn run() -> u8 {
     let mut first = if name == "keeper" { answer(write(KEPT, "kept\n")) } else { answer(read()) };
     // With a clearance it must taint itself before it may look.
     if name == "cleared" {
-        let raised = told.first().map(|(_, entry)| op::label_send(entry >> 3, level::THREE));
+        let raised = reported.first().map(|(_, entry)| op::label_send(entry >> 3, level::THREE));
         first = format!("{first}, raised {raised:?} {}", answer(read()));
     }
     let inside = answer(write(&format!("{INSIDE}/{name}"), ""));
@@ -102,7 +102,7 @@ pub fn run() -> u8 {
     let text = format!(
         "{name}: told {:?}, levels {before:?}, then {:?}; publishes: {published}; asks for all: {declared}; kept: {first}; inside: {inside}; \
          outside: {outside}; log: {log:?}; others: {:?}\n",
-        told.iter().map(|(name, entry)| (name, (entry & 7) as i64 - 1)).collect::<Vec<_>>(),
+        reported.iter().map(|(name, entry)| (name, (entry & 7) as i64 - 1)).collect::<Vec<_>>(),
         levels(),
         if name == "usual" { others() } else { (0, 0) }
     );

@@ -15,7 +15,7 @@ use crate::flows::{child, does, on_semaphore, operation};
 const FRAMES: u64 = 64;
 
 /// What the diary told last.
-static TOLD: AtomicU64 = AtomicU64::new(0);
+static REPORTED: AtomicU64 = AtomicU64::new(0);
 const ENTRY: u64 = 1942;
 const NOTHING: u64 = 1;
 
@@ -30,8 +30,8 @@ impl ServeWord for Diary {
     fn serve(_badge: u64, _words: [u64; 5]) -> u64 {
         let label = Entry(LABEL.load(Ordering::Relaxed));
         match op::label_caller(label) {
-            Ok((true, _may_change)) => TOLD.store(ENTRY, Ordering::Relaxed),
-            _ => TOLD.store(NOTHING, Ordering::Relaxed),
+            Ok((true, _may_change)) => REPORTED.store(ENTRY, Ordering::Relaxed),
+            _ => REPORTED.store(NOTHING, Ordering::Relaxed),
         }
         0
     }
@@ -123,9 +123,9 @@ fn tries(account: &Owned, labels: Option<[Entry; 2]>, action: Action<'_>) -> Res
         }
         Action::Cleans(handle) => operation(numbers::LABEL, [numbers::LABEL_SEND, handle, ONE, 0, 0, 0]),
     };
-    TOLD.store(0, Ordering::Relaxed);
+    REPORTED.store(0, Ordering::Relaxed);
     let status = does(&child, &[step])?;
-    Ok(match (TOLD.load(Ordering::Relaxed), Error::from_status(status)) {
+    Ok(match (REPORTED.load(Ordering::Relaxed), Error::from_status(status)) {
         (0, Ok(())) => "done".into(),
         (ENTRY, Ok(())) => "the entry".into(),
         (_, Ok(())) => "nothing".into(),
@@ -147,7 +147,7 @@ pub fn run() -> Result<String, String> {
     let world = World::new().map_err(text)?;
     let labels = Some([world.send.entry(), world.receive.entry()]);
     let tainted = |action| tries(&world.account, labels, action);
-    let told = [
+    let reported = [
         tainted(Action::Calls(&world.diary))?,
         tainted(Action::Calls(&world.radio))?,
         tainted(Action::Signals(&world.theirs))?,
@@ -156,5 +156,5 @@ pub fn run() -> Result<String, String> {
         tries(&world.plain, None, Action::Calls(&world.diary))?,
     ];
     let end = world.end().map_or_else(|error| format!("{error:?}"), |()| "done".into());
-    Ok(format!("{}, {end}", told.join(", ")))
+    Ok(format!("{}, {end}", reported.join(", ")))
 }

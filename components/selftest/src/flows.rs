@@ -446,7 +446,7 @@ fn log(world: &World) -> Outcome<String> {
 }
 
 /// Lines of the log about the death of a domain that has a fault: what it died of, and where it was.
-fn told(world: &World) -> Outcome<String> {
+fn reported(world: &World) -> Outcome<String> {
     let mut counts = Vec::new();
     for who in [Side::Usual, Side::Tainted] {
         let account = world.account(who).map_err(text)?;
@@ -583,10 +583,11 @@ impl ServeWord for Asked {
 }
 
 fn answers() -> String {
-    let told = ANSWERS.swap(1, Ordering::SeqCst);
-    let count = (63 - told.leading_zeros()) / 2;
-    let names =
-        (0..count).rev().map(|number| ["nothing", "observe", "change", "both"][(told >> (2 * number)) as usize & 3]);
+    let reported = ANSWERS.swap(1, Ordering::SeqCst);
+    let count = (63 - reported.leading_zeros()) / 2;
+    let names = (0..count)
+        .rev()
+        .map(|number| ["nothing", "observe", "change", "both"][(reported >> (2 * number)) as usize & 3]);
     names.collect::<Vec<_>>().join(", ")
 }
 
@@ -700,7 +701,7 @@ pub fn lines() -> Vec<(&'static str, Outcome<String>)> {
         ("a write while its domain is tainted", page_cut(&world)),
         ("an untainted page for a tainted domain, to read and to write", pages(&world)),
         ("a line of an untainted domain in the log, and of a tainted one", log(&world)),
-        ("the log on a fault of an untainted domain, and of a tainted one", told(&world)),
+        ("the log on a fault of an untainted domain, and of a tainted one", reported(&world)),
         ("memory from an untainted account, and from a tainted one", draws()),
         ("a dead domain for an untainted one: untainted, and tainted", dead(&world)),
         ("the end of an untainted domain on a semaphore of others, and of a tainted one", deaths(&world)),

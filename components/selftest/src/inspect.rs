@@ -155,6 +155,6 @@ fn only_look() -> Result<(), &'static str> {
     hold(op::machine_archive(machine, Entry::DOMAIN) == Err(Error::NoRight), "it may show the boot archive")?;
     hold(op::entry_duplicate(machine, rights::ALL) == Err(Error::NoRight), "it may pass it on")?;
     let without = Owned::new(op::entry_duplicate(Entry::SPECIAL, rights::WRITE).map_err(text)?);
-    let told = op::info(without.entry(), info::PORTAL, 0, |_, _| ());
-    hold(told == Err(Error::NoRight), "who may not look is told")
+    let reported = op::info(without.entry(), info::PORTAL, 0, |_, _| ());
+    hold(reported == Err(Error::NoRight), "who may not look is told")
 }

@@ -61,8 +61,8 @@ fn entry(place: &AtomicU64) -> Entry {
 /// The priority with which a thread runs, whatever was lent to it included.
 fn priority(thread: u64) -> u64 {
     let mut record = [0; size_of::<info::Thread>()];
-    let told = crate::services::proc().inspect(info::THREAD, thread - 1, &mut record);
-    told.ok().and(info::Thread::read(&record)).map_or(u64::MAX, |thread| thread.priority)
+    let reported = crate::services::proc().inspect(info::THREAD, thread - 1, &mut record);
+    reported.ok().and(info::Thread::read(&record)).map_or(u64::MAX, |thread| thread.priority)
 }
 
 fn call(_: usize) {

@@ -462,6 +462,6 @@ fn labelled() -> Result<(), &'static str> {
     port::send(open.entry(), &[&1u64.to_le_bytes()], &Options { verify: Some(proof.entry()), ..NONE }).map_err(text)?;
     port::receive(open.entry(), 0, Some(shown.entry()), |_, _| ()).map_err(text)?;
     let mut entries = Vec::new();
-    let told = op::label_read(shown.entry(), 0, |handle, level| entries.push((handle, level))).map_err(text)?;
-    hold(told == (1, abi::level::TWO) && entries == [(77, abi::level::THREE)], "V is not what was shown")
+    let reported = op::label_read(shown.entry(), 0, |handle, level| entries.push((handle, level))).map_err(text)?;
+    hold(reported == (1, abi::level::TWO) && entries == [(77, abi::level::THREE)], "V is not what was shown")
 }

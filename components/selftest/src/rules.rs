@@ -105,7 +105,7 @@ struct Message {
 
 impl Step {
     /// Whether only its status is compared.
-    fn tells_nothing(&self) -> bool {
+    fn says_nothing(&self) -> bool {
         matches!(self, Self::Info(_) | Self::P(_) | Self::V(_) | Self::Message(..))
     }
 }
@@ -216,7 +216,7 @@ impl World {
             by == who || rules::admit(&next, &self.models[by].labels, &self.models[by].portal) == Admission::Admitted
         };
         let handled = model.handler.is_none_or(handles);
-        let heard = model.made.as_ref().is_none_or(|made| rules::may_tell(made, &next));
+        let heard = model.made.as_ref().is_none_or(|made| rules::may_report(made, &next));
         if !handled || !heard {
             return Err(Error::Flow);
         }
@@ -666,10 +666,10 @@ impl World {
     /// A domain does a step; the answer must be that of the specification.
     fn compare(&mut self, who: usize, step: Step) -> Outcome<()> {
         self.write(who, &step, 0);
-        let told = self.asks(&self.actors[who])?;
+        let reported = self.asks(&self.actors[who])?;
         let mut step = step;
         if let Step::NewHandle(made) = &mut step {
-            *made = Handle::new(told[1]).ok_or("a handle of too many bits")?;
+            *made = Handle::new(reported[1]).ok_or("a handle of too many bits")?;
             self.handles.push(*made);
         }
         let mut chain = Vec::from([Link { from: None, to: who, is_cut: false }]);
@@ -678,19 +678,19 @@ impl World {
         let mut due = self.does(&step, &mut chain);
         // It called who called it, and both calls are cut off, one after the other: the lower one may return in between.
         let upper = [0, Error::Flow as u64, 0];
-        if self.cut == 2 && told == upper {
+        if self.cut == 2 && reported == upper {
             due = upper;
         }
         let counts = match (&step, due[0]) {
             (_, 1..) => 1,
-            (step, _) if step.tells_nothing() => 1,
-            (Step::Call(_, then), _) if due[1] != 0 || then.tells_nothing() => 2,
+            (step, _) if step.says_nothing() => 1,
+            (Step::Call(_, then), _) if due[1] != 0 || then.says_nothing() => 2,
             _ => 3,
         };
-        if told[..counts] != due[..counts] {
+        if reported[..counts] != due[..counts] {
             let again = self.asks(&self.actors[who])?;
             return Err(format!(
-                "domain {who}, {step:?}: {told:?} instead of {due:?}, and then {again:?}; before: {before:?}"
+                "domain {who}, {step:?}: {reported:?} instead of {due:?}, and then {again:?}; before: {before:?}"
             ));
         }
         Ok(())

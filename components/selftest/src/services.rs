@@ -630,13 +630,13 @@ fn forgotten() -> Result<(), &'static str> {
     hold(Stream::entry(end.entry()).write(b"lost").map_err(say)? == 4, "the pipe takes nothing")?;
     let before = PIPES.0.epoch();
     proc().kill_domain(domain("ramfs")?, Force::Gentle).map_err(say)?;
-    let told = Stream::entry(end.entry()).write(b"more");
+    let reported = Stream::entry(end.entry()).write(b"more");
     hold(
-        matches!(told, Err(Failure::Transport(abi::Error::Revoked | abi::Error::PeerDied))),
+        matches!(reported, Err(Failure::Transport(abi::Error::Revoked | abi::Error::PeerDied))),
         "the end is still there",
     )?;
-    let told = PIPES.close_read(lost);
-    hold(matches!(told, Err(Failure::Transport(abi::Error::PeerDied))), "nobody says that the pipe is gone")?;
+    let reported = PIPES.close_read(lost);
+    hold(matches!(reported, Err(Failure::Transport(abi::Error::PeerDied))), "nobody says that the pipe is gone")?;
     hold(PIPES.0.epoch() == before + 1, "the server has no successor")?;
     let pipe = PIPES.create().map_err(say)?;
     let end = pipes::end(0, pipe).map_err(say)?;

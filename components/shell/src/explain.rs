@@ -27,8 +27,8 @@ impl<'a> Side<'a> {
         let nothing = Self { text, taints: Vec::new(), owns: Vec::new(), takes_all: false };
         if let Ok(number) = text.parse() {
             let mut bytes = [0; 8 * MAX_COMPARTMENTS];
-            let told = PROC.compartments(number, &mut bytes).map_err(|error| alloc::format!("{text}: {error}"))?;
-            let entries = bytes[..told].as_chunks().0.iter().map(|bytes| u64::from_le_bytes(*bytes));
+            let reported = PROC.compartments(number, &mut bytes).map_err(|error| alloc::format!("{text}: {error}"))?;
+            let entries = bytes[..reported].as_chunks().0.iter().map(|bytes| u64::from_le_bytes(*bytes));
             let at = |wanted| entries.clone().filter(|entry| entry & 7 == wanted).map(|entry| entry >> 3).collect();
             let owns_all = entries.clone().any(|entry| entry == 0);
             return Ok(Self {

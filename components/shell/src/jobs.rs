@@ -126,7 +126,7 @@ pub fn start(
 }
 
 /// Tells which jobs ended, and forgets them.
-pub fn tell_ended() {
+pub fn report_ended() {
     let mut jobs = JOBS.lock();
     for job in jobs.iter().filter(|job| !job.awaited) {
         match job.ended {

@@ -170,7 +170,7 @@ fn interactive() -> u8 {
             terminal::say!("The machine stops.");
             stop(status);
         }
-        jobs::tell_ended();
+        jobs::report_ended();
         match command(&mut lines, &state) {
             Some(text) => state = run(state, &text, true, &lines.history().into()),
             None => state.status = 130,

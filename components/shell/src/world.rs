@@ -153,7 +153,7 @@ impl World for Cairn {
         let mut statuses = alloc::vec![0; children.len()];
         each_end(children, |place, program, ended| {
             self.running.remove(&program.child);
-            statuses[place] = self.tell(ended, &program.name);
+            statuses[place] = self.report(ended, &program.name);
         });
         // Another part of the pipeline may be a program that reads keys.
         if had_terminal && self.interactive && self.running.is_idle() {
@@ -204,7 +204,7 @@ impl World for Cairn {
 
 impl Cairn {
     /// Tells what a program died of, if it did not end by itself; gives its status.
-    fn tell(&self, ended: Ended, name: &str) -> u64 {
+    fn report(&self, ended: Ended, name: &str) -> u64 {
         let ended = match ended {
             Ok(status) => status,
             Err(error) => {

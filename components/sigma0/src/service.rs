@@ -24,7 +24,7 @@ impl Serve for Service {
 }
 
 /// What the nucleus said, as the caller is told.
-fn told(error: Error) -> Sigma0Error {
+fn reported(error: Error) -> Sigma0Error {
     match error {
         Error::AccountExhausted => Sigma0Error::AccountExhausted,
         Error::NoFrames => Sigma0Error::NoFrames,
@@ -36,7 +36,7 @@ fn told(error: Error) -> Sigma0Error {
 }
 
 fn draw(account: Entry, domain: Entry, address: u64, order: u64, rights: u64) -> Result<(), Sigma0Error> {
-    op::draw(Entry::SPECIAL, account, domain, address, order, rights).map_err(told)
+    op::draw(Entry::SPECIAL, account, domain, address, order, rights).map_err(reported)
 }
 
 impl Sigma0Server for Service {
@@ -71,7 +71,7 @@ impl Sigma0Server for Service {
             Err(Sigma0Error::NotManaged)
         };
         kept.inspect_err(|_| tickets::remove(domain))?;
-        equip(domain, ticket, heap).map_err(told)
+        equip(domain, ticket, heap).map_err(reported)
     }
 
     fn forget(&self, badge: u64, ticket: u64) -> Result<(), Sigma0Error> {

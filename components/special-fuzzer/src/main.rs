@@ -126,8 +126,8 @@ fn settles() -> Result<u64, [u64; ROUNDS]> {
 /// Makes so many calls, and the scheduler's dispatches meanwhile.
 fn run(seed: u64, calls: u64) -> Histogram {
     let dispatches = || {
-        let told = op::record::<info::Counters>(Entry::SPECIAL, 0);
-        told.map_or([0; 3], |(told, _)| [told.dispatches, told.again, told.not_runnable])
+        let reported = op::record::<info::Counters>(Entry::SPECIAL, 0);
+        reported.map_or([0; 3], |(reported, _)| [reported.dispatches, reported.again, reported.not_runnable])
     };
     let before = dispatches();
     let mut caller = Caller::new(seed);

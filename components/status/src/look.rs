@@ -82,7 +82,7 @@ impl Looked {
         domains.clear();
         threads.clear();
         let mut fits = true;
-        let told = walk(|record: info::Domain| {
+        let reported = walk(|record: info::Domain| {
             fits &= domains.len() < domains.capacity();
             if fits {
                 domains.push(Domain { record, priority: 0, used: 0, restarts: None });
@@ -90,7 +90,7 @@ impl Looked {
         });
         // The newest came first.
         domains.reverse();
-        let mut complete = told && fits;
+        let mut complete = reported && fits;
         complete &= walk(|thread: info::Thread| {
             if let Some(domain) = find(domains, thread.home) {
                 domain.priority = domain.priority.max(thread.priority);
@@ -124,13 +124,13 @@ impl Looked {
         let cpus = &mut self.cpus;
         cpus.clear();
         let mut fits = true;
-        let told = walk(|cpu: info::Cpu| {
+        let reported = walk(|cpu: info::Cpu| {
             fits &= cpus.len() < cpus.capacity();
             if fits {
                 cpus.push(cpu);
             }
         });
-        told && fits
+        reported && fits
     }
 
     /// The portals; whether these are all.

@@ -59,8 +59,8 @@ impl Serve for Status {
 impl StatusServer for Status {
     fn take(&self, _badge: u64) -> Result<(u64, u64), StatusError> {
         let mut state = STATE.lock();
-        let State { kept, looked } = state.as_mut().ok_or(StatusError::NotTold)?;
-        kept.take(op::clock(), |text| looked.look(text)).ok_or(StatusError::NotTold)
+        let State { kept, looked } = state.as_mut().ok_or(StatusError::NotReported)?;
+        kept.take(op::clock(), |text| looked.look(text)).ok_or(StatusError::NotReported)
     }
 
     fn read(&self, _badge: u64, snapshot: u64, offset: u64, into: &mut [u8]) -> Result<usize, StatusError> {

@@ -35,7 +35,7 @@ struct Clock {
     /// The last answer, and the clock's version with it.
     kept: Option<(Sample, u64)>,
     /// The last line for the log: only what changed is told.
-    told: String,
+    reported: String,
 }
 
 fn main() -> u8 {
@@ -43,7 +43,7 @@ fn main() -> u8 {
         runtime::log!("no portal to the clock: the system description must give `clock/time`");
         return 1;
     };
-    let mut clock = Clock { client: TimeClient(Direct(clock)), kept: None, told: String::new() };
+    let mut clock = Clock { client: TimeClient(Direct(clock)), kept: None, reported: String::new() };
     let mut schedule = Schedule::new();
     loop {
         let outcome = clock.correct();
@@ -59,14 +59,14 @@ impl Clock {
             match ask::ask(&server) {
                 Ok(Ok(sample)) => {
                     match self.set(sample) {
-                        Ok(()) => self.tell(format!("the time comes from {server}")),
-                        Err(error) => self.tell(format!("the clock refuses what {server} says: {error}")),
+                        Ok(()) => self.report(format!("the time comes from {server}")),
+                        Err(error) => self.report(format!("the clock refuses what {server} says: {error}")),
                     }
                     return Outcome::Answered;
                 }
                 Ok(Err(bad)) => {
                     outcome = Outcome::Refused(bad);
-                    self.tell(format!("{server}: {bad}"));
+                    self.report(format!("{server}: {bad}"));
                 }
                 // That nobody answers is the usual thing.
                 Err(_) => {}
@@ -88,7 +88,7 @@ impl Clock {
             // Whoever cancels a wait only makes the next look come sooner.
             let _ = thread::sleep_until(end.min(thread::clock() + LOOK));
             if let Some((sample, version)) = self.kept
-                && self.client.offset().map(|told| told.version) != Ok(version)
+                && self.client.offset().map(|reported| reported.version) != Ok(version)
             {
                 // If it does not take, the next look finds that out.
                 let _ = self.set(sample);
@@ -96,10 +96,10 @@ impl Clock {
         }
     }
 
-    fn tell(&mut self, line: String) {
-        if self.told != line {
+    fn report(&mut self, line: String) {
+        if self.reported != line {
             runtime::log!("{line}");
-            self.told = line;
+            self.reported = line;
         }
     }
 }

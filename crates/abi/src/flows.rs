@@ -7,13 +7,13 @@ use crate::op::Each;
 #[derive(Clone, Copy, Debug)]
 pub struct Flow {
     /// Who tells whom what.
-    pub tells: &'static str,
+    pub reports: &'static str,
     /// What is asked of labels, or why nothing is.
     pub asked: &'static str,
 }
 
-const fn flow(tells: &'static str, asked: &'static str) -> Flow {
-    Flow { tells, asked }
+const fn flow(reports: &'static str, asked: &'static str) -> Flow {
+    Flow { reports, asked }
 }
 
 const NOTHING: Flow =

@@ -126,7 +126,7 @@ fn the_text() {
 }
 
 #[test]
-fn a_difference_is_told_by_its_line() {
+fn a_difference_is_reported_by_its_line() {
     assert_eq!(difference("a\nb\n", "a\nb\n"), None);
     assert_eq!(difference("a\n  b\nc\n", "a\n  d\nc\n").unwrap(), "line 2: `b` is now `d`");
     assert_eq!(difference("a\n", "a\nb\n").unwrap(), "line 2: `(the end)` is now `b`");
@@ -285,7 +285,7 @@ fn table_of_flows() -> String {
             _ if is_free && flow.asked.starts_with("nothing") && number != op::EXIT => "–",
             _ => "`flows`",
         };
-        writeln!(text, "| `{}` | {} | {operands} | {} | {test} |", row.name, flow.tells, flow.asked).unwrap();
+        writeln!(text, "| `{}` | {} | {operands} | {} | {test} |", row.name, flow.reports, flow.asked).unwrap();
     }
     text
 }
@@ -293,7 +293,7 @@ fn table_of_flows() -> String {
 fn table_of_others() -> String {
     let mut text = String::from("| what | who is told | what is asked | test |\n|---|---|---|---|\n");
     for (what, flow, test) in OTHERS {
-        writeln!(text, "| {what} | {} | {} | `{test}` |", flow.tells, flow.asked).unwrap();
+        writeln!(text, "| {what} | {} | {} | `{test}` |", flow.reports, flow.asked).unwrap();
     }
     text
 }
@@ -344,7 +344,7 @@ fn each_flow_has_a_test() {
 }
 
 #[test]
-fn mistakes_of_the_chapters_are_told() {
+fn mistakes_of_the_chapters_are_reported() {
     let groups: Vec<String> = op::WAYS.iter().map(|(group, _)| format!("<!-- ways: {group} -->\n")).collect();
     let first = format!("<!-- operations: {} -->\nwhat\n", op::NAMES.join(" "));
     let both = [first.clone(), groups.concat()];
@@ -417,7 +417,7 @@ fn every_row() {
 }
 
 #[test]
-fn mistakes_of_a_row_are_told() {
+fn mistakes_of_a_row_are_reported() {
     let good = op::TABLE[op::PORTAL_NEW];
     let operand = good.operands[0];
     let word = Operand { kind: OperandKind::Number, rights: 0, ..operand };
@@ -431,12 +431,12 @@ fn mistakes_of_a_row_are_told() {
     assert_eq!(first(Operation { operands, ..good }), "portal_new: to needs no right");
     let refusals = vec![good.refusals[0]; 2].leak();
     assert_eq!(first(Operation { refusals, ..good }), "portal_new: BadArgument is named twice");
-    let told = "portal_new: an index is the result where one is filled, and only there";
-    assert_eq!(first(Operation { result: ResultKind::Nothing, ..good }), told);
-    let told = "clock: a number without a meaning comes back";
-    assert_eq!(first(Operation { meaning: "", ..op::TABLE[op::CLOCK] }), told);
-    let told = "clock: what ends at once is done in steps";
-    assert_eq!(first(Operation { step: "a page", ..op::TABLE[op::CLOCK] }), told);
+    let reported = "portal_new: an index is the result where one is filled, and only there";
+    assert_eq!(first(Operation { result: ResultKind::Nothing, ..good }), reported);
+    let reported = "clock: a number without a meaning comes back";
+    assert_eq!(first(Operation { meaning: "", ..op::TABLE[op::CLOCK] }), reported);
+    let reported = "clock: what ends at once is done in steps";
+    assert_eq!(first(Operation { step: "a page", ..op::TABLE[op::CLOCK] }), reported);
 }
 
 #[test]

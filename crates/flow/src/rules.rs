@@ -452,7 +452,7 @@ pub fn admit_plain(caller: &Labels, callee: &Labels) -> Option<bool> {
 }
 
 /// Whether a domain may tell another one without tainting it.
-pub fn may_tell(pool: &mut Pool, work: &mut Work, from: &Labels, to: &Labels) -> Result<bool, Stop> {
+pub fn may_report(pool: &mut Pool, work: &mut Work, from: &Labels, to: &Labels) -> Result<bool, Stop> {
     Ok(work.is_below(pool, from.send, to.receive)? && work.is_no_taint(pool, from.send, to.send)?)
 }
 
@@ -503,7 +503,7 @@ pub fn may_make(pool: &mut Pool, work: &mut Work, parent: &Labels, child: &Label
 pub enum NotGiven {
     /// The maker does not [own](may_make) what it would have to.
     NotOwned,
-    /// A domain could not [tell](may_tell) its maker that it ends; an object could not be [changed](may_change) by its maker.
+    /// A domain could not [tell](may_report) its maker that it ends; an object could not be [changed](may_change) by its maker.
     Flow,
 }
 
@@ -532,7 +532,7 @@ pub fn given(
     if !may_make(pool, work, parent, child)? {
         return Ok(Err(NotGiven::NotOwned));
     }
-    if !may_tell(pool, work, child, parent)? {
+    if !may_report(pool, work, child, parent)? {
         return Ok(Err(NotGiven::Flow));
     }
     let send = work.higher(pool, child.send, Label::of(Level::Star))?;

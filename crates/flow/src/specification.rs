@@ -174,7 +174,7 @@ pub fn caller_may(caller: &Labels, thing: &Label) -> (bool, bool) {
 }
 
 /// S_P ⊑ R_Q and S_P ⊓ S_Q★ ⊑ S_Q.
-pub fn may_tell(from: &Labels, to: &Labels) -> bool {
+pub fn may_report(from: &Labels, to: &Labels) -> bool {
     always([&from.send, &to.receive, &to.send], |[s, r, other]| s <= r && s.min(star(other)) <= other)
 }
 

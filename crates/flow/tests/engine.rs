@@ -306,10 +306,10 @@ proptest! {
         );
         let inherit = |pool: &mut Pool<Heap>| pool.finish(effort, |pool, work| rules::inherited_by_object(pool, work, p.send));
         case.scarce(inherit, |case, made| case.check(made, &right.0));
-        let tells = spec::may_tell(&caller, &callee);
-        let ask = |pool: &mut Pool<Heap>| pool.finish(effort, |pool, work| rules::may_tell(pool, work, &p, &q));
-        case.scarce(ask, |_, made| assert_eq!(made, tells));
-        let right = match (spec::may_make(&caller, &callee), spec::may_tell(&callee, &caller)) {
+        let reports = spec::may_report(&caller, &callee);
+        let ask = |pool: &mut Pool<Heap>| pool.finish(effort, |pool, work| rules::may_report(pool, work, &p, &q));
+        case.scarce(ask, |_, made| assert_eq!(made, reports));
+        let right = match (spec::may_make(&caller, &callee), spec::may_report(&callee, &caller)) {
             (true, true) => Ok(()),
             (true, false) => Err(rules::NotGiven::Flow),
             (false, _) => Err(rules::NotGiven::NotOwned),
@@ -517,7 +517,7 @@ fn a_question_that_is_not_at_its_end() {
         let to = Labels { send: other, receive, is_explicit: true };
         let mut answer = false;
         let outcome = place.step(pool, 1, &[send, other, receive], (1, false), &mut |pool, work| {
-            answer = rules::may_tell(pool, work, &from, &to)?;
+            answer = rules::may_report(pool, work, &from, &to)?;
             Ok(())
         });
         outcome.map(|()| answer)

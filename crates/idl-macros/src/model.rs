@@ -401,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_a_method_is_told() {
+    fn what_cannot_be_a_method_is_reported() {
         let refused = [
             (
                 "#[repeatible] fn a(&self) -> Result<(), E>;",

@@ -143,7 +143,7 @@ fn an_answer_has_no_word_of_the_call() {
 }
 
 #[test]
-fn the_layout_tells_portal_and_words() {
+fn the_layout_shows_portal_and_words() {
     for part in [
         "interface Sample\ntag 0x",
         "\nportal npkix8>ix8\n",

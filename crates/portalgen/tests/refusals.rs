@@ -114,11 +114,11 @@ fn what_callers_must_expect() {
 }
 
 #[test]
-fn a_specification_is_told_as_it_was_written() {
+fn a_specification_is_reported_as_it_was_written() {
     for text in common::TABLE {
-        let told = Specification::parse(text).expect("a specification").text();
-        assert_eq!(told[..text.len()], *text);
-        assert!(told[text.len()..].iter().all(|byte| *byte == 0));
+        let reported = Specification::parse(text).expect("a specification").text();
+        assert_eq!(reported[..text.len()], *text);
+        assert!(reported[text.len()..].iter().all(|byte| *byte == 0));
     }
     let short = Specification::parse(b"nm").expect("a specification").text();
     assert_eq!(&short[..4], b"nm>\0");

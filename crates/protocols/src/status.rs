@@ -6,7 +6,7 @@ codes! {
     /// Why there is no data.
     pub enum StatusError {
         1 Gone "so many snapshots were taken since that this one was let go"
-        2 NotTold "the nucleus tells nothing"
+        2 NotReported "the nucleus reports nothing"
     }
 }
 

@@ -29,7 +29,7 @@ fn said(text: &str) -> (String, u64) {
 }
 
 #[test]
-fn mistakes_are_told_with_line_and_column() {
+fn mistakes_are_reported_with_line_and_column() {
     let text = |text: &str| said(text).0;
     assert_eq!(said("if true\nthen\n  echo a )"), ("shell: line 3, column 10: `fi` is missing\n".into(), 2));
     assert_eq!(text("eval 'a;;'"), "shell: eval: line 1, column 2: `;;` has no place here\n");
@@ -144,7 +144,7 @@ fn commands_of_the_world() {
 }
 
 #[test]
-fn time_tells_how_long_it_took() {
+fn time_shows_how_long_it_took() {
     let (text, status) = said("time sleep 0.02");
     let seconds: f64 = text.strip_prefix("real ").and_then(|text| text.strip_suffix(" s\n")).unwrap().parse().unwrap();
     assert!((0.02..5.0).contains(&seconds) && status == 0, "{text}");

@@ -203,7 +203,7 @@ fn names_are_found_by_where_they_enter() {
 }
 
 #[test]
-fn entries_are_counted_and_what_finds_no_room_is_told() {
+fn entries_are_counted_and_what_finds_no_room_is_reported() {
     let mut edges = Edges::with_room(2);
     edges.add(1, 2, Service::Unnamed);
     edges.add(1, 2, Service::WellKnown("parent"));
@@ -247,12 +247,12 @@ proptest! {
         prop_assert_eq!(buffer.capacity(), size);
         if size >= LEAST_BYTES {
             let value = parse(&buffer);
-            let (domains_told, edges_told) = (value["domains"].as_array().unwrap(), value["portals"].as_array().unwrap());
-            let [cpus_told, threads_told] = ["cpus", "threads"].map(|key| value[key].as_array().unwrap().len());
-            let lists_are_whole = (cpus_told, threads_told) == (cpus.len(), threads.len());
-            let all = domains_told.len() == domains.len() && edges_told.len() == edges.len() && lists_are_whole;
+            let (domains_reported, edges_reported) = (value["domains"].as_array().unwrap(), value["portals"].as_array().unwrap());
+            let [cpus_reported, threads_reported] = ["cpus", "threads"].map(|key| value[key].as_array().unwrap().len());
+            let lists_are_whole = (cpus_reported, threads_reported) == (cpus.len(), threads.len());
+            let all = domains_reported.len() == domains.len() && edges_reported.len() == edges.len() && lists_are_whole;
             prop_assert_eq!(&value["complete"], all);
-            prop_assert!(domains_told.iter().zip(1..).all(|(domain, number)| domain["number"] == number));
+            prop_assert!(domains_reported.iter().zip(1..).all(|(domain, number)| domain["number"] == number));
             prop_assert!(fits);
         } else if fits {
             parse(&buffer);

@@ -84,8 +84,8 @@ fn each_mistake_has_its_error() {
     assert_eq!(with(2 * BYTES + 8, 5), Damage { at: 2 * BYTES, mistake: Mistake::Backwards(6) });
     assert_eq!(with(2 * BYTES + 15, 64), Damage { at: 2 * BYTES, mistake: Mistake::UnknownCpu(64) });
     assert_eq!(with(2 * BYTES + 15, 255), Damage { at: 2 * BYTES, mistake: Mistake::UnknownCpu(255) });
-    let told = with(2 * BYTES + 1, 200).to_string();
-    assert_eq!(told, "record 2 of the trace (byte 64): there is no kind 200");
+    let reported = with(2 * BYTES + 1, 200).to_string();
+    assert_eq!(reported, "record 2 of the trace (byte 64): there is no kind 200");
 }
 
 proptest! {

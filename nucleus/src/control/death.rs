@@ -22,7 +22,7 @@ pub fn die(domain: Ref<Domain>, status: u64) {
     trace::died(domain);
     counters::all(held).deaths.up();
     if status != 0 {
-        tell_death(domain, status, 0);
+        report_death(domain, status, 0);
     }
     leave_all(domain);
     seats::domain_died(domain);
@@ -45,29 +45,29 @@ fn leave_all(domain: Ref<Domain>) {
 
 /// As [`die`], in two preemptible steps: false after the first, which only logs.
 pub fn die_step(domain: Ref<Domain>, status: u64) -> bool {
-    let tells = !domain.death_told.get();
-    if tells {
-        tell_death(domain, status, 0);
+    let reports = !domain.death_reported.get();
+    if reports {
+        report_death(domain, status, 0);
     } else {
         die(domain, status);
     }
-    !tells
+    !reports
 }
 
 /// Says in the log, once, that the domain dies, and why if `writer` has put that together.
-pub fn tell_death(domain: Ref<Domain>, status: u64, writer: usize) {
+pub fn report_death(domain: Ref<Domain>, status: u64, writer: usize) {
     let held = domain.held();
     // The log is not for what tainted domains say, by their end neither.
     if flows::may_change(domain).is_err() {
-        domain.death_told.set(true);
+        domain.death_reported.set(true);
     }
-    if !domain.death_told.replace(true) && !log::finish(held, log::part_of(domain), writer) {
+    if !domain.death_reported.replace(true) && !log::finish(held, log::part_of(domain), writer) {
         log::line_in(held, log::part_of(domain), &death_line(&domain, status), &[]);
     }
 }
 
 /// Says in the log where a domain was when it died, if `writer` has put that together and the log may know.
-pub fn tell_place(domain: Ref<Domain>, writer: usize) {
+pub fn report_place(domain: Ref<Domain>, writer: usize) {
     if flows::may_change(domain).is_ok() {
         log::finish(domain.held(), log::part_of(domain), writer);
     }

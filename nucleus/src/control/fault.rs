@@ -100,12 +100,12 @@ pub fn condemned(activation: Ref<Activation>) -> ! {
             0 => log::begin(held, owner, &death::death_line(&activation.domain, words[0])),
             1 if words[0] < status::EXCEPTION => {}
             1 => log::go_on(held, owner, &reason(activation.registers.pc.get(), words)),
-            2 => death::tell_death(activation.domain, words[0], owner),
+            2 => death::report_death(activation.domain, words[0], owner),
             PLACE if words[0] < status::EXCEPTION && words[0] & 0xff != status::PANICKED => next = DIES,
             PLACE => log::begin(held, owner, &owner_of(&activation)),
             REGISTERS => log::go_on(held, owner, &place(activation)),
-            STACK..STACK_ENDS => tell_stack(activation, (step - STACK) * STACK_WORDS),
-            STACK_ENDS => death::tell_place(activation.domain, owner),
+            STACK..STACK_ENDS => report_stack(activation, (step - STACK) * STACK_WORDS),
+            STACK_ENDS => death::report_place(activation.domain, owner),
             DIES => death::die(activation.domain, words[0]),
             _ => death::leave_dead(held),
         }
@@ -133,7 +133,7 @@ fn place(activation: Ref<Activation>) -> [Part<'static>; 6] {
 
 /// Adds to the line those of the next words of the stack that could be return addresses, each with its distance from the
 /// stack pointer in bytes: that is all of a stack that a log is to show.
-fn tell_stack(activation: Ref<Activation>, first: u64) {
+fn report_stack(activation: Ref<Activation>, first: u64) {
     let (held, domain) = (activation.held(), activation.domain);
     for offset in (first..first + STACK_WORDS).map(|word| word * 8) {
         let address = activation.registers.sp.get().wrapping_add(offset);

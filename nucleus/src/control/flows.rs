@@ -188,12 +188,12 @@ fn admit(payer: Ref<Domain>, from: &Labels, to: &Labels, portal: Label) -> Resul
 }
 
 /// A step of finding out whether a domain may tell another one.
-fn may_tell(payer: Ref<Domain>, from: &Labels, to: &Labels) -> Result<bool, Stop> {
+fn may_report(payer: Ref<Domain>, from: &Labels, to: &Labels) -> Result<bool, Stop> {
     if is_off(payer.held()) {
         return Ok(true);
     }
     let all = [from.send, from.receive, to.send, to.receive];
-    labels::ask(payer.held(), labels::TELLS, payer.account, &all, |pool, work| rules::may_tell(pool, work, from, to))
+    labels::ask(payer.held(), labels::TELLS, payer.account, &all, |pool, work| rules::may_report(pool, work, from, to))
 }
 
 /// Its labels, if they are changing.
@@ -548,8 +548,8 @@ fn stays(domain: Ref<Domain>, labelled: Ref<Labelled>, other: Ref<Domain>, how: 
     let allowed = match how {
         How::Calls(portal) => may_call(domain, &next, &side, portal)?,
         How::IsCalled => may_call(domain, &side, &next, OPEN)?,
-        How::Tells => may_tell(domain, &next, &side)?,
-        How::IsTold => may_tell(domain, &side, &next)?,
+        How::Tells => may_report(domain, &next, &side)?,
+        How::IsTold => may_report(domain, &side, &next)?,
     };
     if allowed && others_next.is_some() && !stage.side {
         labelled.stage.set(Stage { side: true, ..stage });

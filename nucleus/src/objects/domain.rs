@@ -74,7 +74,7 @@ pub struct Domain {
     /// The share of time that its threads have ahead of others, in percent; 0 = all.
     pub time_share: Cell<u8>,
     /// The log says so.
-    pub death_told: Cell<bool>,
+    pub death_reported: Cell<bool>,
     /// Makers above it.
     pub depth: u8,
     /// Longest slice of its threads, in microseconds.

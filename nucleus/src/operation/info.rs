@@ -16,7 +16,7 @@ const NUMBERS_PASSED: u64 = 64;
 const ENTRIES_PASSED: usize = 16;
 
 /// Writes the record after `position` into the message area of `activation`; gives the next position.
-pub fn tell(activation: Ref<Activation>, what: u64, position: u64) -> Result<u64, Stop> {
+pub fn report(activation: Ref<Activation>, what: u64, position: u64) -> Result<u64, Stop> {
     let held = activation.held();
     let is_seen = |domain: Ref<Domain>| what & info::UNTAINTED == 0 || flows::may_change(domain).is_ok();
     let list = what & !info::UNTAINTED;

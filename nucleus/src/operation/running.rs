@@ -201,7 +201,7 @@ pub fn io(held: Held, ports: u64, offset: u64, value: u64, _: u64, direction: u6
 
 pub fn info(operands: &Operands) -> Outcome {
     operands.entry(0, Kind::Machine, rights::READ)?;
-    records::tell(operands.0, operands.word(1), operands.word(2))
+    records::report(operands.0, operands.word(1), operands.word(2))
 }
 
 pub fn log(held: Held, bytes: u64, about: u64) -> Reply {

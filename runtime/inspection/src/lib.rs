@@ -139,8 +139,8 @@ pub struct CpuSets {
 impl CpuSets {
     /// Those of this machine. What the nucleus does not tell, the threads do.
     pub fn new(threads: &[info::Thread]) -> Self {
-        let told = cpus().unwrap_or_default();
-        let online = match status_json::cpus::online(&told) {
+        let reported = cpus().unwrap_or_default();
+        let online = match status_json::cpus::online(&reported) {
             0 => threads.iter().fold(0, |set, thread| set | thread.cpus),
             online => online,
         };
@@ -163,27 +163,27 @@ pub fn frames() -> Result<info::Frames, Refusal> {
 
 /// The nucleus's counters, each with its name.
 pub fn counters() -> Result<Vec<(&'static str, u64)>, Refusal> {
-    let told = records::<info::Counters>()?;
-    let named = |told: &info::Counters| {
+    let reported = records::<info::Counters>()?;
+    let named = |reported: &info::Counters| {
         vec![
-            ("uptime", told.uptime),
-            ("faults", told.faults),
-            ("interrupts", told.interrupts),
-            ("dispatches", told.dispatches),
-            ("deaths", told.deaths),
-            ("splits", told.splits),
-            ("standby", told.standby),
-            ("domains", told.domains),
-            ("restarts", told.restarts),
-            ("root writes", told.root_writes),
-            ("invalidations", told.invalidations),
-            ("longest non-preemptible section", told.longest),
-            ("caused by", told.longest_by),
-            ("dispatches refused, something new", told.again),
-            ("dispatches refused, cannot run", told.not_runnable),
+            ("uptime", reported.uptime),
+            ("faults", reported.faults),
+            ("interrupts", reported.interrupts),
+            ("dispatches", reported.dispatches),
+            ("deaths", reported.deaths),
+            ("splits", reported.splits),
+            ("standby", reported.standby),
+            ("domains", reported.domains),
+            ("restarts", reported.restarts),
+            ("root writes", reported.root_writes),
+            ("invalidations", reported.invalidations),
+            ("longest non-preemptible section", reported.longest),
+            ("caused by", reported.longest_by),
+            ("dispatches refused, something new", reported.again),
+            ("dispatches refused, cannot run", reported.not_runnable),
         ]
     };
-    Ok(told.first().map_or_else(Vec::new, named))
+    Ok(reported.first().map_or_else(Vec::new, named))
 }
 
 /// A part of the kernel log (`info::LOG`, `info::LOG_PROGRAMS`) from a position on, piece by piece; gives the position

@@ -274,7 +274,7 @@ impl Datagrams {
 
     /// Takes a datagram that came: its bytes, and who sent it.
     pub fn receive(&self, into: &mut [u8]) -> Result<(usize, Endpoint), Refusal> {
-        self.client().receive(into).map(told)
+        self.client().receive(into).map(reported)
     }
 
     /// The port.
@@ -306,7 +306,7 @@ impl Echo {
 
     /// Takes an answer: its bytes, and who sent it (the port is the sequence number).
     pub fn receive(&self, into: &mut [u8]) -> Result<(usize, Endpoint), Refusal> {
-        self.client().receive(into).map(told)
+        self.client().receive(into).map(reported)
     }
 }
 
@@ -316,7 +316,7 @@ impl Drop for Echo {
     }
 }
 
-fn told(received: Received) -> (usize, Endpoint) {
+fn reported(received: Received) -> (usize, Endpoint) {
     let from = Endpoint::from_words(received.high, received.low, received.port);
     (received.bytes, from.unwrap_or(Endpoint { address: 0, port: 0 }))
 }

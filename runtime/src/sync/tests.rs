@@ -113,7 +113,7 @@ fn a_mutex_excludes() {
 }
 
 #[test]
-fn try_lock_tells() {
+fn try_lock_reports() {
     let mutex: Mutex<(), Host> = Mutex::new(());
     let guard = mutex.lock();
     assert!(mutex.try_lock().is_none());

@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_is_told_with_its_place() {
+    fn the_longest_is_reported_with_its_place() {
         let steps = [0x108, 0x110, 0x118, 0x119, 0x120, 0x121, 0x122, 0x128, 0x110, 0x118].map(|address| (0, address));
         let expected = "holds 3\ninstructions 8\nstrayed 0\nlongest 4 0x120 0x128 0\nat 0x120\n";
         assert_eq!(run(&steps), expected);

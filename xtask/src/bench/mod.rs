@@ -195,8 +195,8 @@ pub fn costs_of_a_call(project: &Project) -> Result<[Vec<String>; 2]> {
     let (costly, _) = measured.first().and_then(|row| row.costly).context("no row of costs was measured")?;
     let book = read_text(&project.root.join(paper::BOOK))?;
     let row = format!("| {} | ", project.isa.title());
-    let told = book.lines().find_map(|line| line.trim().strip_prefix(&row)).context("the book has no such row")?;
-    Ok([costly.map(shown).to_vec(), told.split(" | ").take(COSTLY.len()).map(String::from).collect()])
+    let reported = book.lines().find_map(|line| line.trim().strip_prefix(&row)).context("the book has no such row")?;
+    Ok([costly.map(shown).to_vec(), reported.split(" | ").take(COSTLY.len()).map(String::from).collect()])
 }
 
 /// Instructions of a request for [`PAGE`], as a row has them.

@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_hold_is_told_with_names() {
+    fn the_longest_hold_is_reported_with_names() {
         let functions = [(0x100, "enter".to_string()), (0x200, "unmap".into()), (0x300, "leave".into())];
         let holds = Holds {
             times: 5,

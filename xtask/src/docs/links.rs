@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_told_with_what_is_meant() {
+    fn what_is_missing_is_reported_with_what_is_meant() {
         for (link, mistake) in [
             ("b.md", "`b.md` leads to no file; did you mean `a.md`?"),
             ("caveats.md", "`caveats.md` leads to no file; did you mean `../caveats.md`?"),
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chapter_that_is_not_listed_is_told() {
+    fn a_chapter_that_is_not_listed_is_reported() {
         let mut tree = tree();
         assert_eq!(tree.unlisted(Path::new("docs/book/README.md")), [""; 0]);
         tree.pages.insert("docs/book/new.md".into(), Page::default());

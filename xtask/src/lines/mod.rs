@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn files_of_a_crate_are_told_apart() {
+    fn files_of_a_crate_are_distinguished() {
         let modules = [
             module("main.rs", None, 50),
             module("arch/mod.rs", None, 8),

@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_sentence_tells_what_a_file_is() {
+    fn the_first_sentence_shows_what_a_file_is() {
         assert_eq!(about("//! Entries\n//! of tables (SDM). More.\n//!\n//! And more.\n\nuse a;"), "Entries of tables");
         assert_eq!(about("//! One."), "One");
         assert_eq!(about("use a;"), "");

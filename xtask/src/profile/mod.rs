@@ -72,7 +72,7 @@ pub fn profile(project: &Project, options: &ProfileOptions) -> Result<u8> {
     let profile = made(&Names::of(&files), project.isa, &record, &done)?;
     print!("{}", done.printed);
     let what = work.to_string();
-    println!("{what} on {}: {}\n\n{}", project.isa.title(), done.told, table::text(&profile));
+    println!("{what} on {}: {}\n\n{}", project.isa.title(), done.reported, table::text(&profile));
     let title = format!("{what} on {}", project.isa.title());
     write(&options.output, &picture::draw(&title, &profile, options.narrowest)?)?;
     println!("{} shows who called whom: docs/book/trace.md says how to read it.", options.output.display());

@@ -60,7 +60,7 @@ pub struct Done {
     /// What the command printed.
     pub printed: String,
     /// How it ended, for people.
-    pub told: String,
+    pub reported: String,
     /// The exit status.
     pub status: u8,
 }
@@ -138,8 +138,11 @@ impl Session<'_> {
         let record = self.record()?;
         let status = self.status()?;
         let printed = text.trim_start_matches('\n').to_string();
-        let told = format!("status {status}");
-        Ok((Done { window: (begin - recorded, end - begin), counted: end - recorded, printed, told, status }, record))
+        let reported = format!("status {status}");
+        Ok((
+            Done { window: (begin - recorded, end - begin), counted: end - recorded, printed, reported, status },
+            record,
+        ))
     }
 
     /// The status of the last command.
@@ -223,9 +226,9 @@ impl Session<'_> {
         loop {
             self.settle()?;
             let mut counts = vec![self.counter.begin_record()?.instructions];
-            let mut told = String::new();
+            let mut reported = String::new();
             for _ in 0..REQUESTS {
-                told = ask(&mut self.counter)?;
+                reported = ask(&mut self.counter)?;
                 counts.push(self.counter.instructions()?);
             }
             let counted = self.counter.end_record()?.instructions - counts[0];
@@ -234,7 +237,7 @@ impl Session<'_> {
             let record = self.record()?;
             if records == MOST_RECORDS || record.agrees_with(counted).is_ok() {
                 let window = median(&counts);
-                return Ok((Done { window, counted, printed: String::new(), told, status: 0 }, record));
+                return Ok((Done { window, counted, printed: String::new(), reported, status: 0 }, record));
             }
         }
     }
@@ -290,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn prompts_are_told_from_output() {
+    fn prompts_are_distinguished_from_output() {
         let prompt = Regex::new(PROMPT).unwrap();
         for (text, is_prompt) in [
             ("cairn:/$ ", true),

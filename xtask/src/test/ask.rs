@@ -87,13 +87,13 @@ pub fn work(image: &mut Image, asks: &Asks) -> Result<Work> {
                     stream.and_then(|(_, stream)| client.talk(stream, limit).ok())
                 }
             };
-            let mut told = String::from_utf8_lossy(&came.unwrap_or_default()).into_owned();
-            if told.is_empty() {
-                told = "no answer came".into();
-            } else if let Some(until) = client.until.as_ref().filter(|until| !until.is_match(told.as_bytes())) {
-                told += &format!("\nnothing came that matches `{until}`");
+            let mut reported = String::from_utf8_lossy(&came.unwrap_or_default()).into_owned();
+            if reported.is_empty() {
+                reported = "no answer came".into();
+            } else if let Some(until) = client.until.as_ref().filter(|until| !until.is_match(reported.as_bytes())) {
+                reported += &format!("\nnothing came that matches `{until}`");
             }
-            told.lines().for_each(|line| lines += &format!("asked {}: {line}\n", client.name));
+            reported.lines().for_each(|line| lines += &format!("asked {}: {line}\n", client.name));
         }
         lines
     })))
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_asked_is_told() {
+    fn what_cannot_be_asked_is_reported() {
         for (text, cause) in [
             ("ask = { send = 'a' }", "`ask` without `port`"),
             ("ask = { as = 'eve' }", "`ask` as eve, who is not connected: `port` is missing"),

@@ -37,12 +37,12 @@ const LIMIT: Duration = Duration::from_secs(60);
 pub fn tutorial(project: &Project, report: &mut Report) {
     report.run("tutorial", || {
         let copy = copy::tree(project)?;
-        TUTORIALS.iter().try_for_each(|chapter| do_as_told(project, &copy, chapter).context(*chapter))
+        TUTORIALS.iter().try_for_each(|chapter| do_as_asked(project, &copy, chapter).context(*chapter))
     });
 }
 
 /// Does what a chapter says, in a copy of the tree.
-fn do_as_told(project: &Project, copy: &Project, chapter: &str) -> Result<()> {
+fn do_as_asked(project: &Project, copy: &Project, chapter: &str) -> Result<()> {
     let marks = marks(&read_text(&project.root.join(chapter))?)?;
     if !marks.iter().any(|mark| matches!(mark, Mark::Prints(_))) {
         bail!("nothing to compare: no `<!-- prints -->`");
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn typed_lines_are_told_from_others() {
+    fn typed_lines_are_distinguished_from_others() {
         assert_eq!(prompt_of("cairn:/tmp$ ls"), Some("cairn:/tmp$ "));
         assert_eq!(prompt_of("cairn:"), None);
         assert_eq!(prompt_of("ls"), None);

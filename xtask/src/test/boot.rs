@@ -383,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_that_was_not_reached_is_told() {
+    fn a_step_that_was_not_reached_is_reported() {
         let steps = "steps = [{ after = \"a\", send = \"\" }, { after = \"b.d\", send = \"\" }]";
         let test = toml::from_str(&format!("about = \"\"\n{steps}")).unwrap();
         assert_eq!(waiting(&test, "xax bcd"), None);

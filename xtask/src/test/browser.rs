@@ -74,7 +74,7 @@ pub fn check(project: &Project, report: &mut Report) {
                 }
             }
             browser.show_on(DESK, Scheme::Light)?;
-            tells_the_truth(browser, address)?;
+            reports_the_truth(browser, address)?;
             many_readers(browser)?;
             is_found_again(browser)?;
             ensure!(browser.complaints.is_empty(), "the pages complain: {:?}", browser.complaints);
@@ -120,7 +120,7 @@ const MEASURE: &str = include_str!("measure.js");
 
 /// The page shows what `/status.json` tells: each domain once, in the picture and in the table, with its name and
 /// its restarts; a component that died has come back, and the page counted it.
-fn tells_the_truth(browser: &mut Browser, address: &str) -> Result<()> {
+fn reports_the_truth(browser: &mut Browser, address: &str) -> Result<()> {
     browser.open(&format!("{address}/status"))?;
     let restarted = "[...document.querySelectorAll('#rows tr')].some(row => row.children[0].textContent === 'status' \
                      && row.children[10].textContent === '1') && $('restarts').textContent === '1'";

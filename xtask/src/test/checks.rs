@@ -276,8 +276,8 @@ mod tests {
             "\n    // as below.",
         ] {
             let text = format!("fn f() {{\n    // Why.\n    // SAFETY: {reference}\n    unsafe {{ g() }}\n}}\n");
-            let told = reference.trim_start_matches(['\n', ' ', '/']).to_lowercase();
-            let expected = format!("crates/a/src/lib.rs:3: this SAFETY comment refers elsewhere (\"{told}\")");
+            let reported = reference.trim_start_matches(['\n', ' ', '/']).to_lowercase();
+            let expected = format!("crates/a/src/lib.rs:3: this SAFETY comment refers elsewhere (\"{reported}\")");
             let complaints = without_reason(Path::new("crates/a/src/lib.rs"), &text);
             assert!(matches!(&complaints[..], [one] if one.starts_with(&expected)), "{reference}: {complaints:?}");
         }

@@ -48,8 +48,8 @@ pub fn check(project: &Project, report: &mut Report) {
     for isa in Isa::ALL {
         report.run(&format!("counter: call and return on {}", isa.name()), || {
             install::emulator(isa)?;
-            let [counted, told] = bench::costs_of_a_call(&project.on(isa))?;
-            ensure!(counted == told, "the book says {told:?}, and {counted:?} are counted");
+            let [counted, reported] = bench::costs_of_a_call(&project.on(isa))?;
+            ensure!(counted == reported, "the book says {reported:?}, and {counted:?} are counted");
             Ok(())
         });
     }

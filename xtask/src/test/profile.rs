@@ -77,9 +77,9 @@ fn on(project: &Project) -> Result<()> {
         ("6 bytes came back", 0),
         ("status 1", FAILED),
     ];
-    for ((done, _), (told, status)) in done.iter().zip(expected) {
-        let (found, ended) = (&done.told, done.status);
-        ensure!(found.starts_with(told) && ended == status, "`{found}`, {ended} and not `{told}`, {status}");
+    for ((done, _), (reported, status)) in done.iter().zip(expected) {
+        let (found, ended) = (&done.reported, done.status);
+        ensure!(found.starts_with(reported) && ended == status, "`{found}`, {ended} and not `{reported}`, {status}");
     }
     let printed = done.last().map_or("", |(done, _)| done.printed.trim());
     ensure!(printed.parse::<u32>().is_ok_and(|lines| lines > 1), "{COMMAND} printed `{printed}`");

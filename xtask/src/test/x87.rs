@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_come_first_is_told() {
+    fn what_does_not_come_first_is_reported() {
         judge(&CODE).unwrap();
         // Each byte of the instructions before, and the distance.
         for place in 6..16 {

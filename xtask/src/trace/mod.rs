@@ -3,7 +3,7 @@
 //! | module | what |
 //! |---|---|
 //! | [`window`] | which part of the trace |
-//! | [`mod@read`], [`teller`], [`chains`] | from records to a story |
+//! | [`mod@read`], [`recorder`], [`chains`] | from records to a story |
 //! | [`story`] | calls, spans of time and what happened in them |
 //! | [`labels`] | names of services and methods |
 //! | [`perfetto`], [`picture`], [`summary`] | the story as JSON, as SVG, as tables |
@@ -16,9 +16,9 @@ mod labels;
 mod perfetto;
 mod picture;
 mod read;
+mod recorder;
 mod story;
 mod summary;
-mod teller;
 #[cfg(test)]
 mod tests;
 mod window;

@@ -3,8 +3,8 @@
 //! The whole trace is followed, so that at the begin of the window it is known which calls are open; only what
 //! happens in the window is kept.
 
+use super::recorder::Recorder;
 use super::story::Story;
-use super::teller::Teller;
 use super::window::Window;
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeSet;
@@ -15,24 +15,24 @@ impl Story {
     pub fn read(bytes: &[u8], window: &Window) -> Result<Self> {
         let records = in_order(&bytes[..window.end().min(bytes.len())])?;
         let cpus = records.iter().map(|(_, record)| record.cpu).collect::<BTreeSet<_>>();
-        let mut teller = Teller::new(cpus.into_iter().collect());
+        let mut recorder = Recorder::new(cpus.into_iter().collect());
         let mut opened = false;
         for (at, record) in &records {
-            if !opened && window.begins_with(*at, record, &teller.story.domains) {
+            if !opened && window.begins_with(*at, record, &recorder.story.domains) {
                 opened = true;
-                teller.open(record.time);
+                recorder.open(record.time);
             }
             let number = at / trace::BYTES;
-            teller.tell(record).with_context(|| format!("record {number} of the trace ({:?})", record.kind))?;
+            recorder.report(record).with_context(|| format!("record {number} of the trace ({:?})", record.kind))?;
         }
         if !opened {
             bail!("{}", window.why_empty());
         }
-        if window.needs_end() && !teller.over {
+        if window.needs_end() && !recorder.over {
             bail!("the trace ends before the machine stops: it was reset, or the nucleus panicked");
         }
-        teller.close();
-        Ok(teller.story)
+        recorder.close();
+        Ok(recorder.story)
     }
 }
 

@@ -293,7 +293,7 @@ fn a_wake_across_cpus_is_an_arrow() {
 }
 
 #[test]
-fn slight_disorder_between_cpus_tells_the_same() {
+fn slight_disorder_between_cpus_shows_the_same() {
     let tape = two_cpus();
     let mut other = tape.0.clone();
     let mut swapped = 0;
@@ -340,7 +340,7 @@ fn summary_and_picture_have_each_cpu() {
 }
 
 #[test]
-fn damage_is_told_with_its_place() {
+fn damage_is_reported_with_its_place() {
     let mut bytes = request().bytes();
     bytes.truncate(bytes.len() - 1);
     let error = Story::read(&bytes, &Window::Everything).expect_err("cut off").to_string();

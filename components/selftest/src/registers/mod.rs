@@ -76,7 +76,7 @@ fn is_own(value: u64, index: usize, given: &State) -> bool {
 }
 
 /// When it began there was nothing but these words, a control word, the message area and the stack.
-fn told(child: &Child, is_service: bool, words: [u64; 5], control: u64) -> Result<(), &'static str> {
+fn reported(child: &Child, is_service: bool, words: [u64; 5], control: u64) -> Result<(), &'static str> {
     let (first, given) = (child.state(area::FIRST), child.state(area::GIVEN));
     hold(Child::is_place(first[AREA], first[STACK], is_service), "no message area, or another stack")?;
     let expected: State = core::array::from_fn(|index| match index {
@@ -185,7 +185,7 @@ fn fresh(unit: bool) -> Result<(), &'static str> {
     child.release();
     child.start().map_err(text)?;
     child.ends()?;
-    told(&child, false, [BLOCK, 0, 0, 0, 0], 0)
+    reported(&child, false, [BLOCK, 0, 0, 0, 0], 0)
 }
 
 /// One system call: its index and words as registers, control or word 5; its result.
@@ -300,7 +300,7 @@ fn called(caller: bool, callee: bool, bytes: u64) -> Result<(), &'static str> {
         Ok(())
     })?;
     caller.ends()?;
-    told(&callee, true, words, bytes)?;
+    reported(&callee, true, words, bytes)?;
     answered(&caller, 0, answer.map(Some), bytes)
 }
 
@@ -490,7 +490,7 @@ fn upcall(unit: bool) -> Result<(), &'static str> {
     let [address, pc, code] = [0, 1, 2].map(|word| first[WORDS_AT[word]]);
     // A write by a user where nothing is.
     hold(address == FAULT && Child::is_code(pc) && code == 6, "another page fault")?;
-    told(&pager, true, [address, pc, code, 0, 0], 0)
+    reported(&pager, true, [address, pc, code, 0, 0], 0)
 }
 
 /// A page fault tells an address where `npciii>i` has the constant of its entry.

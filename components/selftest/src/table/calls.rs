@@ -12,7 +12,7 @@ use runtime::{Entry, message, op};
 
 use super::case::{Case, one_of, text};
 use super::child::{Child, Page, Program};
-use super::places::{PATIENCE, RETURN, RUN, SLEEP, Turn, Victim, When, code, pin, play, told, until, vacant};
+use super::places::{PATIENCE, RETURN, RUN, SLEEP, Turn, Victim, When, code, pin, play, reported, until, vacant};
 use super::programs::ANSWER;
 use crate::check::hold;
 use crate::pagers::status;
@@ -478,11 +478,11 @@ fn lending(turn: &mut Turn) -> Result<(), &'static str> {
     })?;
     lender.go();
     let number = victim.number();
-    let lent = || told(number).is_some_and(|told| told.priority == HIGH.into());
+    let lent = || reported(number).is_some_and(|reported| reported.priority == HIGH.into());
     until(lent, "nothing was lent")?;
     op::v(awaited).map_err(text)?;
     hold(lender.finish()? == 0, "another result of waiting")?;
-    let taken_back = told(number).is_some_and(|told| told.priority == super::places::PRIORITY.into());
+    let taken_back = reported(number).is_some_and(|reported| reported.priority == super::places::PRIORITY.into());
     gate.open(1)?;
     hold(victim.finish()? == 0, "another result")?;
     hold(taken_back, "the call kept it")

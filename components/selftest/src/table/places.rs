@@ -131,7 +131,7 @@ pub fn pause() {
 
 /// What the nucleus tells of a thread.
 #[derive(Clone, Copy, Debug)]
-pub struct Told {
+pub struct Reported {
     pub is_blocked: bool,
     pub priority: u64,
     pub depth: u64,
@@ -139,11 +139,11 @@ pub struct Told {
 }
 
 /// What the nucleus tells of the thread with a number.
-pub fn told(number: u64) -> Option<Told> {
+pub fn reported(number: u64) -> Option<Reported> {
     let (thread, _) = op::record::<info::Thread>(Entry::SPECIAL, number.checked_sub(1)?).ok()?;
     let is_blocked = thread.state == 3;
-    let told = Told { is_blocked, priority: thread.priority, depth: thread.depth, cpu: thread.cpu };
-    (thread.number == number).then_some(told)
+    let reported = Reported { is_blocked, priority: thread.priority, depth: thread.depth, cpu: thread.cpu };
+    (thread.number == number).then_some(reported)
 }
 
 /// CPUs that run.
@@ -207,7 +207,7 @@ impl Victim {
         .map_err(|error| error.text())?;
         let victim = Self { side, thread };
         until(|| victim.number() != 0, "the victim does not come")?;
-        let at_home = told(victim.number()).is_some_and(|told| told.cpu == cpu as u64);
+        let at_home = reported(victim.number()).is_some_and(|reported| reported.cpu == cpu as u64);
         if at_home { Ok(victim) } else { Err("the victim is on another CPU") }
     }
 
@@ -232,7 +232,10 @@ impl Victim {
     pub fn is_inside(&self, depth: u64, asleep: bool) -> Result<(), &'static str> {
         let number = self.number();
         let began = || self.side.began.load(Ordering::SeqCst) != 0;
-        let is = || began() && told(number).is_some_and(|told| told.depth == depth && (!asleep || told.is_blocked));
+        let is = || {
+            began()
+                && reported(number).is_some_and(|reported| reported.depth == depth && (!asleep || reported.is_blocked))
+        };
         until(is, "the victim does not come to where it should be")
     }
 

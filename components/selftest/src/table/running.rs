@@ -13,7 +13,7 @@ use runtime::{Entry, op};
 
 use super::case::{Case, text};
 use super::child::{self, Child, Page, Program};
-use super::places::{PATIENCE, PRIORITY, Turn, Victim, When, pause, pin_thread, told, until};
+use super::places::{PATIENCE, PRIORITY, Turn, Victim, When, pause, pin_thread, reported, until};
 use crate::check::hold;
 use crate::pagers::status;
 
@@ -79,15 +79,15 @@ fn write(page: &Page, word: usize, value: u64) {
 /// A page is taken away (or the right to write to it) while a child reads (writes) it without pause: what we
 /// write there from then on is never read (overwritten), and the child dies of its next access.
 fn unmapped(turn: &mut Turn, rights: u64) -> Result<(), &'static str> {
-    let (source, told) = pages();
-    for (page, word) in [(source, 0), (told, 0), (told, 1)] {
+    let (source, reported) = pages();
+    for (page, word) in [(source, 0), (reported, 0), (reported, 1)] {
         write(page, word, 0);
     }
     let child = Child::new(Entry::OWN, 0, 1 << turn.victim).map_err(text)?;
     child.show(source, 0, rights == MAP_WRITE).map_err(text)?;
-    child.show(told, 1, true).map_err(text)?;
+    child.show(reported, 1, true).map_err(text)?;
     let program = if rights == MAP_WRITE { Program::Write } else { Program::Read };
-    let runs = || if rights == MAP_WRITE { look(source, 0) != 0 } else { look(told, 1) != 0 };
+    let runs = || if rights == MAP_WRITE { look(source, 0) != 0 } else { look(reported, 1) != 0 };
     let mut thread = None;
     if turn.when != Before {
         thread = Some(child.start(program).map_err(text)?);
@@ -106,42 +106,42 @@ fn unmapped(turn: &mut Turn, rights: u64) -> Result<(), &'static str> {
     child.dies()?;
     drop((thread, again));
     hold(status()? == PAGE_FAULT, "it died of something else")?;
-    hold(look(told, 0) != SECRET, "what was unmapped was read")?;
+    hold(look(reported, 0) != SECRET, "what was unmapped was read")?;
     hold(look(source, 0) == SECRET, "what may not be written was written")
 }
 
 /// The page moves from us to another child while a child that got it from us reads it: that goes on, and ends when the
 /// new owner loses the page.
 fn granted(turn: &mut Turn) -> Result<(), &'static str> {
-    let (source, told) = pages();
-    for (page, word) in [(source, 0), (told, 0), (told, 1)] {
+    let (source, reported) = pages();
+    for (page, word) in [(source, 0), (reported, 0), (reported, 1)] {
         write(page, word, 0);
     }
     let reader = Child::new(Entry::OWN, 0, 1 << turn.victim).map_err(text)?;
     let owner = Child::new(Entry::OWN, 0, NEVER).map_err(text)?;
     reader.show(source, 0, false).map_err(text)?;
-    reader.show(told, 1, true).map_err(text)?;
+    reader.show(reported, 1, true).map_err(text)?;
     let mut thread = None;
     if turn.when != Before {
         thread = Some(reader.start(Program::Read).map_err(text)?);
     }
     if turn.when == Busy {
-        until(|| look(told, 1) != 0, "the child does not run")?;
+        until(|| look(reported, 1) != 0, "the child does not run")?;
     }
     turn.delay();
     owner.grant(source).map_err(text)?;
     if thread.is_none() {
         thread = Some(reader.start(Program::Read).map_err(text)?);
     }
-    let before = look(told, 1);
-    until(|| look(told, 1) > before + 10, "the reader does not go on")?;
+    let before = look(reported, 1);
+    until(|| look(reported, 1) > before + 10, "the reader does not go on")?;
     hold(!reader.has_died(), "the reader died")?;
     child::take_from(&owner).map_err(text)?;
     // Our own is another page now, from the pager.
     write(source, 0, SECRET);
     reader.dies()?;
     drop(thread);
-    hold(look(told, 0) != SECRET, "it sees our new page")
+    hold(look(reported, 0) != SECRET, "it sees our new page")
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -223,7 +223,7 @@ fn moved(turn: &mut Turn) -> Result<(), &'static str> {
     for round in 0..MOVES {
         let cpu = if round % 2 == 0 { turn.actor } else { turn.victim };
         pin_thread(victim.entry(), cpu).map_err(text)?;
-        until(|| told(victim.number()).is_some_and(|told| told.cpu == cpu as u64), "it was not moved")?;
+        until(|| reported(victim.number()).is_some_and(|reported| reported.cpu == cpu as u64), "it was not moved")?;
         let seen = SEEN.load(Ordering::SeqCst);
         until(|| SEEN.load(Ordering::SeqCst) > seen + 2 || victim.is_done(), "it does not go on")?;
         turn.delay();
@@ -270,14 +270,14 @@ fn moved_ready(turn: &mut Turn) -> Result<(), &'static str> {
 
 /// A thread that reads for ever is sent to where it writes.
 fn registers(turn: &mut Turn) -> Result<(), &'static str> {
-    let (source, told) = pages();
-    write(told, 1, 0);
+    let (source, reported) = pages();
+    write(reported, 1, 0);
     let child = Child::new(Entry::OWN, 0, 1 << turn.victim).map_err(text)?;
     child.show(source, 0, true).map_err(text)?;
-    child.show(told, 1, true).map_err(text)?;
+    child.show(reported, 1, true).map_err(text)?;
     let thread = child.start(Program::Read).map_err(text)?;
     if turn.when == Busy {
-        until(|| look(told, 1) != 0, "the child does not run")?;
+        until(|| look(reported, 1) != 0, "the child does not run")?;
     }
     if turn.when == Race {
         turn.delay();
@@ -293,20 +293,20 @@ fn registers(turn: &mut Turn) -> Result<(), &'static str> {
 /// Translations are taken away without pause from where the victim runs; it gets on all the same.
 fn flooded(turn: &mut Turn) -> Result<(), &'static str> {
     const TIMES: u64 = 60;
-    let (source, told) = pages();
-    write(told, 1, 0);
+    let (source, reported) = pages();
+    write(reported, 1, 0);
     let child = Child::new(Entry::OWN, 0, 1 << turn.victim).map_err(text)?;
-    child.show(told, 1, true).map_err(text)?;
+    child.show(reported, 1, true).map_err(text)?;
     child.show(source, 0, false).map_err(text)?;
     let thread = child.start(Program::Read).map_err(text)?;
-    until(|| look(told, 1) != 0, "the child does not run")?;
+    until(|| look(reported, 1) != 0, "the child does not run")?;
     static OTHER: Page = Page::new();
-    let before = look(told, 1);
+    let before = look(reported, 1);
     for _ in 0..TIMES {
         child.show(&OTHER, 2, false).map_err(text)?;
         child::take_away(&OTHER, MAP_READ).map_err(text)?;
     }
-    until(|| look(told, 1) > before, "the victim does not get on")?;
+    until(|| look(reported, 1) > before, "the victim does not get on")?;
     hold(!child.has_died(), "the victim died")?;
     drop(thread);
     Ok(())

@@ -16,7 +16,7 @@ const GOOD: Registers = Registers {
     status: HOURS_24,
 };
 
-fn told(registers: Registers) -> Result<std::string::String, BadClock> {
+fn reported(registers: Registers) -> Result<std::string::String, BadClock> {
     registers.civil().map(|civil| civil.to_string())
 }
 
@@ -38,9 +38,9 @@ fn chip(registers: Registers, register: u8) -> u8 {
 
 #[test]
 fn both_forms_of_numbers_and_hours() {
-    assert_eq!(told(GOOD).unwrap(), "2026-01-31T23:59:58Z");
+    assert_eq!(reported(GOOD).unwrap(), "2026-01-31T23:59:58Z");
     let binary = Registers { seconds: 58, minutes: 59, hours: 23, day: 31, month: 1, year: 26, century: 20, status: 6 };
-    assert_eq!(told(binary).unwrap(), "2026-01-31T23:59:58Z");
+    assert_eq!(reported(binary).unwrap(), "2026-01-31T23:59:58Z");
     for (status, hours, hour) in [
         (0, 0x12, 0),
         (0, 0x01, 1),
@@ -81,9 +81,9 @@ fn each_bad_register_is_named() {
 
 #[test]
 fn numbers_that_are_no_date_together() {
-    assert_eq!(told(Registers { month: 0x02, ..GOOD }), Err(BadClock::NoDate));
-    assert_eq!(told(Registers { month: 0x02, day: 0x29, ..GOOD }), Err(BadClock::NoDate));
-    assert!(told(Registers { month: 0x02, day: 0x29, year: 0x24, ..GOOD }).is_ok());
+    assert_eq!(reported(Registers { month: 0x02, ..GOOD }), Err(BadClock::NoDate));
+    assert_eq!(reported(Registers { month: 0x02, day: 0x29, ..GOOD }), Err(BadClock::NoDate));
+    assert!(reported(Registers { month: 0x02, day: 0x29, year: 0x24, ..GOOD }).is_ok());
 }
 
 #[test]
@@ -103,7 +103,7 @@ fn centuries() {
 
 #[test]
 fn a_clock_that_is_being_set_stands() {
-    assert_eq!(told(Registers { status: SETTING | HOURS_24, ..GOOD }), Err(BadClock::Setting));
+    assert_eq!(reported(Registers { status: SETTING | HOURS_24, ..GOOD }), Err(BadClock::Setting));
 }
 
 #[test]
@@ -140,7 +140,7 @@ fn an_update_between_two_registers_is_noticed() {
 }
 
 #[test]
-fn broken_chips_are_told_apart_and_never_waited_for_long() {
+fn broken_chips_are_distinguished_and_never_waited_for_long() {
     assert_eq!(read(|_| 0xff, || {}), Err(BadClock::Missing));
     assert_eq!(read(|_| 0, || {}), Err(BadClock::NoPower));
     let always = |register| if register == register::STATUS_A { UPDATING } else { chip(GOOD, register) };

@@ -20,7 +20,7 @@ struct LoadTable {
 
 fn model(fault: Fault) {
     let load_table = Arc::new(LoadTable::default());
-    let tell = move || {
+    let report = move || {
         if fault != Fault::NoFence {
             fence(Ordering::SeqCst);
         }
@@ -29,14 +29,14 @@ fn model(fault: Fault) {
     let other = thread::spawn(move || {
         let looks_first = fault == Fault::Swapped && other.spare.load(Ordering::Relaxed) != 0;
         other.rests.store(true, Ordering::Relaxed);
-        tell();
+        report();
         let sees = if fault == Fault::Swapped { looks_first } else { other.spare.load(Ordering::Relaxed) != 0 };
         if sees && other.spare.swap(0, Ordering::Relaxed) != 0 {
             other.handed[0].change(|times| *times += 1);
         }
     });
     load_table.spare.store(7, Ordering::Relaxed);
-    tell();
+    report();
     if load_table.rests.load(Ordering::Relaxed)
         && load_table.rests.swap(false, Ordering::Relaxed)
         && load_table.spare.swap(0, Ordering::Relaxed) != 0
@@ -55,12 +55,12 @@ fn nobody_rests_beside_a_spare_thread() {
 
 #[test]
 #[should_panic(expected = "one rests beside a thread that is spare")]
-fn no_fence_between_telling_and_looking() {
+fn no_fence_between_publishing_and_looking() {
     explore(None, || model(Fault::NoFence));
 }
 
 #[test]
 #[should_panic(expected = "one rests beside a thread that is spare")]
-fn looks_before_it_tells() {
+fn looks_before_it_publishes() {
     explore(None, || model(Fault::Swapped));
 }

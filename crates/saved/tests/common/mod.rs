@@ -67,10 +67,10 @@ impl Memory {
 
 /// Kills are no failures that are told of.
 pub fn quiet() {
-    let tell = std::panic::take_hook();
+    let report = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
         if !info.payload().is::<Killed>() {
-            tell(info)
+            report(info)
         }
     }));
 }

@@ -45,7 +45,7 @@ fn changed(change: impl FnOnce(&mut [u8; PACKET_BYTES])) -> Result<Sample, Bad> 
 }
 
 #[test]
-fn a_request_tells_nothing_but_its_number() {
+fn a_request_reveals_nothing_but_its_number() {
     let bytes = Request::new(NONCE, SENT).bytes();
     assert_eq!(bytes[0], 0x23);
     assert!(bytes[1..field::TRANSMIT].iter().all(|byte| *byte == 0));
@@ -151,7 +151,7 @@ fn times_that_cannot_be() {
 }
 
 #[test]
-fn what_tells_too_little() {
+fn what_says_too_little() {
     let request = Request::new(NONCE, SENT);
     assert!(request.check(&reply(), SENT + 10_000_000 + MAX_DELAY).is_ok());
     assert_eq!(request.check(&reply(), SENT + 10_000_001 + MAX_DELAY), Err(Bad::Vague));

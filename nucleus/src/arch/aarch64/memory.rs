@@ -140,7 +140,7 @@ fn emulator(what: u64, argument: u64) {
 }
 
 /// Last words where no serial line is known.
-pub(super) fn tell_emulator(byte: u8) {
+pub(super) fn report_to_emulator(byte: u8) {
     emulator(WRITE, &raw const byte as u64);
 }
 

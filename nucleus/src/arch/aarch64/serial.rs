@@ -32,7 +32,7 @@ pub fn write(bytes: &[u8]) {
 fn send(byte: u8) {
     let registers = *REGISTERS.get();
     if registers == 0 {
-        return super::memory::tell_emulator(byte);
+        return super::memory::report_to_emulator(byte);
     }
     // SAFETY: the registers of the serial line; in a panic nobody else runs any more.
     unsafe {

@@ -39,11 +39,11 @@ pub struct Reading {
 const COUNTS: [&str; 6] = ["dispatches", "interrupts", "received", "wakes", "stops", "lock_waits"];
 
 /// Compares; only threads of domains with these names are in the data.
-pub fn agree(before: &Reading, told: &Reading, after: &Reading, names: &BTreeSet<&str>) -> Result<()> {
-    let numbers = [before, told, after].map(|reading| reading.cpus.keys().copied().collect::<Vec<_>>());
+pub fn agree(before: &Reading, reported: &Reading, after: &Reading, names: &BTreeSet<&str>) -> Result<()> {
+    let numbers = [before, reported, after].map(|reading| reading.cpus.keys().copied().collect::<Vec<_>>());
     same("CPUs", numbers)?;
-    ensure!(told.cpus.values().any(|cpu| cpu.is_online), "no CPU runs");
-    for (number, cpu) in &told.cpus {
+    ensure!(reported.cpus.values().any(|cpu| cpu.is_online), "no CPU runs");
+    for (number, cpu) in &reported.cpus {
         let (first, second) = (&before.cpus[number], &after.cpus[number]);
         let all = [first, cpu, second];
         same("identity", all.map(|cpu| cpu.identity)).and_then(|()| same("online", all.map(|cpu| cpu.is_online)))?;
@@ -58,25 +58,25 @@ pub fn agree(before: &Reading, told: &Reading, after: &Reading, names: &BTreeSet
         reading.threads.keys().filter(known).cloned().collect()
     };
     let both: BTreeSet<_> = printed(before).intersection(&printed(after)).cloned().collect();
-    let keys: BTreeSet<_> = told.threads.keys().cloned().collect();
+    let keys: BTreeSet<_> = reported.threads.keys().cloned().collect();
     ensure!(keys == both, "the data have the threads {keys:?}, and both readings {both:?}");
-    for (key, thread) in &told.threads {
+    for (key, thread) in &reported.threads {
         let all = [&before.threads[key], thread, &after.threads[key]];
         same("CPUs on which it may run", all.map(|thread| &thread.cpus))
             .and_then(|()| near("time used", all.map(|thread| thread.used), 0))
             .with_context(|| format!("thread {key:?}"))?;
         for Thread { cpu, .. } in all {
-            ensure!(told.cpus.get(cpu).is_some_and(|cpu| cpu.is_online), "thread {key:?} is on CPU {cpu}");
+            ensure!(reported.cpus.get(cpu).is_some_and(|cpu| cpu.is_online), "thread {key:?} is on CPU {cpu}");
         }
     }
     Ok(())
 }
 
 /// What the data tell; `home` = the name of a domain.
-pub fn told(data: &Value, home: impl Fn(u64) -> Option<String>) -> Result<Reading> {
+pub fn reported(data: &Value, home: impl Fn(u64) -> Option<String>) -> Result<Reading> {
     let number = |value: &Value, key: &str| value[key].as_u64().with_context(|| format!("no number {key} in {value}"));
     let list = |key: &str| data[key].as_array().with_context(|| format!("no list {key}"));
-    let mut told = Reading::default();
+    let mut reported = Reading::default();
     let mut online = 0;
     for cpu in list("cpus")? {
         let is_online = cpu["state"] != "offline";
@@ -85,7 +85,7 @@ pub fn told(data: &Value, home: impl Fn(u64) -> Option<String>) -> Result<Readin
         let key = number(cpu, "number")?;
         ensure!(key < 64, "CPU {key}");
         online |= u64::from(is_online) << key;
-        told.cpus.insert(key, Cpu { identity: number(cpu, "identity")?, is_online, counts });
+        reported.cpus.insert(key, Cpu { identity: number(cpu, "identity")?, is_online, counts });
     }
     for thread in list("threads")? {
         let cpus = thread["cpus"].as_str().with_context(|| format!("no CPUs in {thread}"))?;
@@ -95,11 +95,11 @@ pub fn told(data: &Value, home: impl Fn(u64) -> Option<String>) -> Result<Readin
         let domain = number(thread, "home")?;
         let key = (number(thread, "number")?, home(domain).with_context(|| format!("no domain {domain}"))?);
         let read = Thread { cpu: number(thread, "cpu")?, cpus, used: number(thread, "used")? / MILLISECOND };
-        if told.threads.insert(key, read).is_some() {
+        if reported.threads.insert(key, read).is_some() {
             bail!("a thread is told twice: {thread}");
         }
     }
-    Ok(told)
+    Ok(reported)
 }
 
 /// What the two programs printed.

@@ -71,12 +71,12 @@ pub fn compare(lines: &[&str]) -> Result<()> {
 
 fn agree(before: &Reading, data: &Value, after: &Reading) -> Result<()> {
     ensure!(data["complete"] == true, "the data say that they are not complete");
-    let told = told(data)?;
-    let numbers: BTreeSet<u64> = told.domains.keys().copied().collect();
+    let reported = reported(data)?;
+    let numbers: BTreeSet<u64> = reported.domains.keys().copied().collect();
     let both: BTreeSet<u64> = before.domains.keys().filter(|key| after.domains.contains_key(key)).copied().collect();
     ensure!(numbers == both, "the data have the domains {numbers:?}, and both readings {both:?}");
-    frames(before, &told, after)?;
-    for (number, domain) in &told.domains {
+    frames(before, &reported, after)?;
+    for (number, domain) in &reported.domains {
         let (first, second) = (&before.domains[number], &after.domains[number]);
         // What `proc` gives to programs is from an account that it made at the start: that does not show here.
         let charged = [first.charged, domain.charged, second.charged];
@@ -84,21 +84,21 @@ fn agree(before: &Reading, data: &Value, after: &Reading) -> Result<()> {
             format!("domain {number} ({}): {first:?}\nin the data {domain:?}\nthen {second:?}", domain.name)
         })?;
     }
-    let names = told.domains.values().map(|domain| domain.name.as_str()).collect();
-    cpus::agree(&before.cpus, &told.cpus, &after.cpus, &names)?;
-    portals(before, &told, after)
+    let names = reported.domains.values().map(|domain| domain.name.as_str()).collect();
+    cpus::agree(&before.cpus, &reported.cpus, &after.cpus, &names)?;
+    portals(before, &reported, after)
 }
 
-fn one(first: &Domain, told: &Domain, second: &Domain) -> Result<()> {
-    same("name", [&first.name, &told.name, &second.name])?;
-    same("parent", [first.parent, told.parent, second.parent])?;
-    same("state", [first.is_alive, told.is_alive, second.is_alive])?;
-    same("limit", [first.limit, told.limit, second.limit])?;
-    same("restarts", [first.restarts, told.restarts, second.restarts])?;
-    for (key, number) in &told.numbers {
+fn one(first: &Domain, reported: &Domain, second: &Domain) -> Result<()> {
+    same("name", [&first.name, &reported.name, &second.name])?;
+    same("parent", [first.parent, reported.parent, second.parent])?;
+    same("state", [first.is_alive, reported.is_alive, second.is_alive])?;
+    same("limit", [first.limit, reported.limit, second.limit])?;
+    same("restarts", [first.restarts, reported.restarts, second.restarts])?;
+    for (key, number) in &reported.numbers {
         let [first, second] = [first, second].map(|domain| domain.numbers.get(key));
         let missing = || format!("{key} was not printed");
-        let slack = if *key == "crossings" { 0 } else { slack(&told.name) };
+        let slack = if *key == "crossings" { 0 } else { slack(&reported.name) };
         near(key, [*first.with_context(missing)?, *number, *second.with_context(missing)?], slack)?;
     }
     Ok(())
@@ -112,21 +112,21 @@ fn slack(name: &str) -> u64 {
 /// At least as many as the description gives to the vault of `ramfs`.
 const VAULT_FRAMES: u64 = 1024;
 
-fn frames(before: &Reading, told: &Reading, after: &Reading) -> Result<()> {
-    let all = [&before.frames, &told.frames, &after.frames];
+fn frames(before: &Reading, reported: &Reading, after: &Reading) -> Result<()> {
+    let all = [&before.frames, &reported.frames, &after.frames];
     same("frames in total", all.map(|frames| frames.total))?;
     same("frames taken at boot", all.map(|frames| frames.boot))?;
     for frames in all {
         same("charged + free, and total", [frames.charged + frames.free, frames.total])?;
     }
-    let free = [before.frames.free_without, told.frames.free, after.frames.free_without];
+    let free = [before.frames.free_without, reported.frames.free, after.frames.free_without];
     near("free frames", free, CARRIERS.len() as u64 * FOR_REQUEST)?;
     // Every frame in use was taken at boot or is charged to one domain; what a domain passed on is charged to it too.
-    let charged: u64 = told.domains.values().map(|domain| domain.charged).sum();
-    let passed = told.domains.values().filter(|domain| domain.name != ROOT).map(|domain| domain.limit).sum::<u64>();
+    let charged: u64 = reported.domains.values().map(|domain| domain.charged).sum();
+    let passed = reported.domains.values().filter(|domain| domain.name != ROOT).map(|domain| domain.limit).sum::<u64>();
     // Accounts that no domain has (the vault's, and the parts into which `proc` divides its own) pass on more than is told here.
-    let [sum, known] = [charged + told.frames.boot, told.frames.charged + passed];
-    let most: u64 = told.domains.values().filter(|domain| domain.name == "proc").map(|domain| domain.limit).sum();
+    let [sum, known] = [charged + reported.frames.boot, reported.frames.charged + passed];
+    let most: u64 = reported.domains.values().filter(|domain| domain.name == "proc").map(|domain| domain.limit).sum();
     ensure!(
         (known..=known + most + VAULT_FRAMES).contains(&sum),
         "frames charged, with those of boot: {sum}, told {known}"
@@ -134,26 +134,26 @@ fn frames(before: &Reading, told: &Reading, after: &Reading) -> Result<()> {
     Ok(())
 }
 
-fn portals(before: &Reading, told: &Reading, after: &Reading) -> Result<()> {
-    let known = |&&(from, to): &&(u64, u64)| told.domains.contains_key(&from) && told.domains.contains_key(&to);
-    let keys = before.portals.keys().chain(after.portals.keys()).filter(known).chain(told.portals.keys());
+fn portals(before: &Reading, reported: &Reading, after: &Reading) -> Result<()> {
+    let known = |&&(from, to): &&(u64, u64)| reported.domains.contains_key(&from) && reported.domains.contains_key(&to);
+    let keys = before.portals.keys().chain(after.portals.keys()).filter(known).chain(reported.portals.keys());
     for key in keys {
         let count = |reading: &Reading| reading.portals.get(key).copied().unwrap_or(0);
         // What prints is a program of the shell's, which has an entry for it.
         let slack =
-            told.domains.get(&key.0).map_or(0, |domain| slack(&domain.name) + u64::from(domain.name == "shell"));
-        near("portals", [count(before), count(told), count(after)], slack)
+            reported.domains.get(&key.0).map_or(0, |domain| slack(&domain.name) + u64::from(domain.name == "shell"));
+        near("portals", [count(before), count(reported), count(after)], slack)
             .with_context(|| format!("portals {key:?}"))?;
     }
-    ensure!(!told.portals.is_empty(), "no portals");
+    ensure!(!reported.portals.is_empty(), "no portals");
     Ok(())
 }
 
 /// What the data tell.
-fn told(data: &Value) -> Result<Reading> {
+fn reported(data: &Value) -> Result<Reading> {
     let number = |value: &Value, key: &str| value[key].as_u64().with_context(|| format!("no number {key} in {value}"));
     let list = |key: &str| data[key].as_array().with_context(|| format!("no list {key}"));
-    let mut told = Reading::default();
+    let mut reported = Reading::default();
     for domain in list("domains")? {
         let keys = ["threads", "crossings", "pages", "activations", "table", "labels"];
         let numbers = keys.into_iter().map(|key| Ok((key, number(domain, key)?)));
@@ -166,20 +166,20 @@ fn told(data: &Value) -> Result<Reading> {
             numbers: numbers.collect::<Result<_>>()?,
             restarts: domain["restarts"].as_u64(),
         };
-        if told.domains.insert(number(domain, "number")?, read).is_some() {
+        if reported.domains.insert(number(domain, "number")?, read).is_some() {
             bail!("a domain is told twice: {domain}");
         }
     }
     let frames = &data["machine"]["frames"];
     let free = number(frames, "free")?;
     let [charged, total, boot] = [number(frames, "charged")?, number(frames, "total")?, number(frames, "boot")?];
-    told.frames = Frames { charged, free, total, boot, free_without: free };
+    reported.frames = Frames { charged, free, total, boot, free_without: free };
     for portal in list("portals")? {
         let key = (number(portal, "from")?, number(portal, "to")?);
-        *told.portals.entry(key).or_insert(0) += number(portal, "entries")?;
+        *reported.portals.entry(key).or_insert(0) += number(portal, "entries")?;
     }
-    told.cpus = cpus::told(data, |home| Some(told.domains.get(&home)?.name.clone()))?;
-    Ok(told)
+    reported.cpus = cpus::reported(data, |home| Some(reported.domains.get(&home)?.name.clone()))?;
+    Ok(reported)
 }
 
 /// What the programs printed.

@@ -10,9 +10,9 @@ pub fn same<T: PartialEq + Debug, const COUNT: usize>(what: &str, values: [T; CO
 
 /// The middle one lies between the others, or no further from them than this.
 pub fn near(what: &str, values: [u64; 3], slack: u64) -> Result<()> {
-    let [first, told, second] = values;
+    let [first, reported, second] = values;
     let (least, most) = (first.min(second).saturating_sub(slack), first.max(second) + slack);
-    ensure!((least..=most).contains(&told), "{what}: {values:?}");
+    ensure!((least..=most).contains(&reported), "{what}: {values:?}");
     Ok(())
 }
 

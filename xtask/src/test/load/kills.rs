@@ -19,7 +19,7 @@ const AFTERWARDS: usize = 200;
 const BLUR: Duration = Duration::from_millis(100);
 
 /// A kill, as the machine tells it.
-struct Told {
+struct Reported {
     victim: String,
     /// On the machine's clock.
     at: Duration,
@@ -39,15 +39,15 @@ struct Kill {
 /// So many requests at least, until the machine has killed so often and says that it is done.
 pub fn kills(site: &Site, watch: &Watch, requests: usize, count: usize) -> Result<Vec<String>> {
     let line = Regex::new(r"chaos: killed (\S+) at (\d+) us, alive after (\d+) us\n")?;
-    let mut told: Vec<Told> = Vec::new();
+    let mut reported: Vec<Reported> = Vec::new();
     let (start, mut over) = (Instant::now(), None);
     let record = generator::run(site, watch.until, generator::IMPATIENT, |served| {
         let printed = watch.printed();
         let seen = Instant::now();
         let time = |text: &str| Duration::from_micros(text.parse().unwrap_or(0));
-        for found in line.captures_iter(&printed).skip(told.len()) {
+        for found in line.captures_iter(&printed).skip(reported.len()) {
             let [victim, at, alive_after] = found.extract().1;
-            told.push(Told { victim: victim.into(), at: time(at), alive_after: time(alive_after), seen });
+            reported.push(Reported { victim: victim.into(), at: time(at), alive_after: time(alive_after), seen });
         }
         // After the last kill it goes on for a while.
         if over.is_none() && printed.contains("chaos over") {
@@ -55,9 +55,9 @@ pub fn kills(site: &Site, watch: &Watch, requests: usize, count: usize) -> Resul
         }
         over.is_some_and(|over| served >= requests.max(over + AFTERWARDS))
     });
-    ensure!(told.len() == count, "the machine tells of {} kills instead of {count}", told.len());
+    ensure!(reported.len() == count, "the machine tells of {} kills instead of {count}", reported.len());
     ensure!(record.served.len() >= requests, "{} requests in the time that there is", record.served.len());
-    let mut lines = judge(&ours(&told)?, &record)?;
+    let mut lines = judge(&ours(&reported)?, &record)?;
     let rate = record.served.len() as f64 / start.elapsed().as_secs_f64();
     lines.push(format!("{} requests served, {rate:.0} a second", record.served.len()));
     lines.push(format!("{requests} requests and {count} kills, no outage of a second"));
@@ -65,14 +65,14 @@ pub fn kills(site: &Site, watch: &Watch, requests: usize, count: usize) -> Resul
 }
 
 /// Kills on our clock, in order.
-fn ours(told: &[Told]) -> Result<Vec<Kill>> {
-    let offsets = told.iter().map(|kill| kill.seen.checked_sub(kill.at + kill.alive_after));
+fn ours(reported: &[Reported]) -> Result<Vec<Kill>> {
+    let offsets = reported.iter().map(|kill| kill.seen.checked_sub(kill.at + kill.alive_after));
     let offset = offsets.min().flatten().context("the machine's clock runs ahead of ours")?;
-    let kill = |kill: &Told| {
+    let kill = |kill: &Reported| {
         let at = offset + kill.at;
         Kill { victim: kill.victim.clone(), at, alive: at + kill.alive_after }
     };
-    Ok(told.iter().map(kill).collect())
+    Ok(reported.iter().map(kill).collect())
 }
 
 /// Each request that failed began or was under way within a second of a death; each outage is shorter than that.

@@ -18,7 +18,7 @@ struct Doing {
 }
 
 /// Follows the records.
-pub struct Teller {
+pub struct Recorder {
     /// As far as it is known.
     pub story: Story,
     chains: Chains,
@@ -40,7 +40,7 @@ pub struct Teller {
     shown: BTreeMap<u8, u8>,
 }
 
-impl Teller {
+impl Recorder {
     /// Nothing has happened on these CPUs.
     pub fn new(cpus: Vec<u8>) -> Self {
         Self {
@@ -59,7 +59,7 @@ impl Teller {
     }
 
     /// What this record says.
-    pub fn tell(&mut self, record: &Record) -> Result<()> {
+    pub fn report(&mut self, record: &Record) -> Result<()> {
         (self.time, self.cpu) = (record.time, record.cpu);
         let (domain, [first, second]) = (record.domain, record.operands);
         let key = Key::of(record);
