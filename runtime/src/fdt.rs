@@ -70,7 +70,7 @@ pub fn find(compatible: &str) -> Option<Result<Device, String>> {
     }))
 }
 
-/// Maps a device's first page of registers here, once; tells where.
+/// Maps a device's first page of registers here, once; says where.
 pub fn map(device: &Device, number: u16) -> Result<u64, String> {
     if number >= MOST {
         return Err(alloc::format!("component {number} can have no device"));

@@ -11,7 +11,7 @@ static PANICKING: AtomicBool = AtomicBool::new(false);
 
 #[panic_handler]
 fn panic(info: &PanicInfo<'_>) -> ! {
-    // A panic while telling of one must not tell again.
+    // A panic while reporting one must not tell again.
     if !PANICKING.swap(true, Ordering::Relaxed) {
         // One line. Compilers always tell the place.
         if let Some(place) = info.location() {

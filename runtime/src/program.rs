@@ -74,7 +74,7 @@ pub(crate) extern "C" fn start(argument: u64) -> ! {
 
 /// The program's arguments, that of its own name first.
 pub fn arguments() -> Arguments {
-    // A program with arguments is one that a person starts: it tells that person of a panic.
+    // A program with arguments is one that a person starts: it reports a panic to that person.
     stream::enable();
     Arguments { next: 0 }
 }

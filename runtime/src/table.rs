@@ -119,7 +119,7 @@ pub fn allocate() -> Result<Entry, Error> {
     }
 }
 
-/// Marks an index as used by something that is there already; tells whether it was free.
+/// Marks an index as used by something that is there already; says whether it was free.
 pub fn reserve(entry: Entry) -> bool {
     MAP.reserve(entry.0)
 }

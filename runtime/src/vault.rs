@@ -144,7 +144,7 @@ impl Pages for Memory {
         self.mapped.get(page as usize / 64).is_some_and(|word| word & 1 << (page % 64) != 0)
     }
 
-    /// The log tells why a page cannot be had.
+    /// The log says why a page cannot be had.
     fn populate(&mut self, page: u32) -> bool {
         if self.is_present(page) {
             return true;

@@ -41,7 +41,7 @@ impl From<bool> for Checks {
     }
 }
 
-/// Builds the nucleus and tells where its ELF file is.
+/// Builds the nucleus and says where its ELF file is.
 pub fn nucleus(project: &Project, checks: Checks) -> Result<PathBuf> {
     let mut command = Command::new("cargo");
     command.args(["build", "--release", "--package", "nucleus", "--target", project.isa.nucleus_target()]);
@@ -96,7 +96,7 @@ pub fn programs(project: &Project, programs: &BTreeSet<Program>) -> Result<Progr
     Ok(built)
 }
 
-/// Builds programs that share their features, in a folder of their own; tells where they are.
+/// Builds programs that share their features, in a folder of their own; says where they are.
 fn group_of_programs(project: &Project, folder: &str, programs: &[&Program]) -> Result<PathBuf> {
     let script = project.root.join("runtime/link.ld");
     let mut command = Command::new("cargo");
@@ -122,7 +122,7 @@ fn group_of_programs(project: &Project, folder: &str, programs: &[&Program]) -> 
     cargo(project, command, (folder, project.isa.target()), &flags, "a component or program")
 }
 
-/// Builds the emulator's plugin that counts instructions, for this computer; tells where it is.
+/// Builds the emulator's plugin that counts instructions, for this computer; says where it is.
 pub fn counter(project: &Project) -> Result<PathBuf> {
     let target = project.target.join("counter");
     let mut command = Command::new("cargo");
@@ -134,7 +134,7 @@ pub fn counter(project: &Project) -> Result<PathBuf> {
     Ok(target.join("release/libcounter.so"))
 }
 
-/// Builds the first program of the Linux that Cairn is compared with, and brings the target for it; tells where it is.
+/// Builds the first program of the Linux that Cairn is compared with, and brings the target for it; says where it is.
 pub fn peer_init(project: &Project) -> Result<PathBuf> {
     let target = "x86_64-unknown-linux-musl";
     let installed = Command::new("rustup").args(["target", "list", "--installed"]).output();
@@ -157,7 +157,7 @@ pub fn peer_init(project: &Project) -> Result<PathBuf> {
     Ok(folder.join(target).join("release/peer-init"))
 }
 
-/// Runs cargo with these flags in a folder of their own, for a target; tells where the programs are.
+/// Runs cargo with these flags in a folder of their own, for a target; says where the programs are.
 fn cargo(
     project: &Project,
     mut command: Command,

@@ -2,7 +2,7 @@
 //!
 //! Programs have the same addresses, but lie in different pages of this computer: whose page it is, the instructions in it tell. What runs
 //! where it lies in the boot archive has all its pages in one piece, and is told by all of them at once. Two components that run the
-//! same program share its pages, and are not told apart.
+//! same program share its pages, and are not distinguished.
 
 use crate::build;
 use crate::counter::{Executed, NUCLEUS_FROM};
@@ -23,7 +23,7 @@ pub struct File {
 }
 
 impl File {
-    /// Reads what is to be told of an ELF file.
+    /// Reads what is to be notified of an ELF file.
     pub fn new(name: &str, bytes: Vec<u8>) -> Result<Self> {
         let functions = elf::functions(&bytes)?;
         Ok(Self::of(name, bytes, functions))

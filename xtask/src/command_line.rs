@@ -38,7 +38,7 @@ pub enum Command {
     New(New),
     /// Boot Cairn, halt before its first instruction, and wait for gdb
     Debug(DebugOptions),
-    /// Make the book and the documentation of the crates, for a browser, and tell where they are
+    /// Make the book and the documentation of the crates, for a browser, and say where they are
     #[command(after_help = "Example:\n  ./x docs && xdg-open target/docs/pages/index.html\n\n\
         The book is made by mdBook, which is built and put into target/tools if it is not there: a few minutes, once.\n\
         Whether links lead somewhere is part of `./x test`: the group `links`.")]

@@ -64,7 +64,7 @@ impl Plugin {
         format!("{},socket={}{more}", escaped(&self.library), escaped(&self.socket))
     }
 
-    /// What was recorded, once [`Counter::end_record`] is answered; `xtask/counter/src/record.rs` tells of the text.
+    /// What was recorded, once [`Counter::end_record`] is answered; `xtask/counter/src/record.rs` reports the text.
     pub fn recorded(&self) -> Result<String> {
         let path = self.recorded.as_ref().context("the plugin was not asked to record")?;
         read_text(path).context("the emulator wrote no record")
@@ -134,14 +134,14 @@ impl Loaded {
     }
 }
 
-/// The plugin, ready to tell what one run of the emulator counted between marks of the guest.
+/// The plugin, ready to say what one run of the emulator counted between marks of the guest.
 pub struct Marks {
     loaded: Loaded,
     executed: Option<PathBuf>,
 }
 
 impl Marks {
-    /// Builds the plugin, and tells it where a lock is taken and given back, and whether it is to tell which instructions are executed.
+    /// Builds the plugin, and tells it where a lock is taken and given back, and whether it is to say which instructions are executed.
     pub fn make(project: &Project, places: &Places, reports_executed: bool) -> Result<Self> {
         let loaded = Loaded::make(project, places)?;
         let executed = reports_executed.then(|| loaded.scratch.file("executed"));

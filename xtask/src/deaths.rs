@@ -119,7 +119,7 @@ impl Watch {
         Some(Reader { memory, log: base + self.log, seen: [0; 2], rest: Default::default(), last: VecDeque::new() })
     }
 
-    /// The text to print for a line of the log that tells where a domain died; `before` has the lines before it. A backtrace in
+    /// The text to print for a line of the log that says where a domain died; `before` has the lines before it. A backtrace in
     /// `shown` is not printed again: a component that dies at each restart has the same one each time.
     fn text(
         &self,

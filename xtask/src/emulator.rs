@@ -280,7 +280,7 @@ pub fn boot(image: &Image, machine: &Machine, console: Console<'_>, limit: Optio
     let end = exit?.map_or(Ok(End::TimedOut), |status| end_of(isa, status, &complaints))?;
     let mut output = std::mem::take(&mut *output.lock());
     if machine.loaded.is_some() {
-        // Where nothing tells of a serial line last words go to the emulator, which writes them there.
+        // Where nothing reports a serial line last words go to the emulator, which writes them there.
         output.extend_from_slice(complaints.as_bytes());
     }
     Ok((end, output))

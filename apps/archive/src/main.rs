@@ -26,7 +26,7 @@ know as well (cpio -H newc); all of it must fit the program's memory.
   -c  write an archive of the directory to standard output
   -x  read an archive, and make its directories and files; those that are there
       already are replaced
-  -t  tell what is in an archive: d, x (program) or -, size in bytes, name
+  -t  say what is in an archive: d, x (program) or -, size in bytes, name
 ";
 
 /// What failed, and why.

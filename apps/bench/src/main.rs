@@ -3,7 +3,7 @@
 //! A line is `bench NAME VALUE UNIT [key=value …]`. Where the unit is instructions, the value is what the
 //! time-stamp counter advanced per operation, rounded up, less an empty loop measured the same way: with
 //! one tick per instruction (`./x bench` runs the emulator so) these are guest instructions, of everything that
-//! the operation makes run. The pair `counted` numbers the rows of which the emulator's plugin tells what costs more on hardware than
+//! the operation makes run. The pair `counted` numbers the rows of which the emulator's plugin says what costs more on hardware than
 //! an instruction, by marks in the program; `operations` are those of the row.
 //!
 //! | module | what |

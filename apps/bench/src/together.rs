@@ -87,6 +87,6 @@ pub fn stay_on(cpu: usize) -> Result<(), String> {
     match inspect::threads().map_err(|error| error.to_string())?.iter().find(|thread| thread.number == number) {
         Some(thread) if thread.cpu == cpu as u64 => Ok(()),
         Some(thread) => Err(alloc::format!("a thread that is to run on CPU {cpu} runs on CPU {}", thread.cpu)),
-        None => Err("the running thread is none of those that the nucleus tells of".into()),
+        None => Err("the running thread is none of those that the nucleus reports".into()),
     }
 }

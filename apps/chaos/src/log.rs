@@ -12,7 +12,7 @@ pub struct Log {
     restarted: String,
     position: u64,
     rest: String,
-    /// Deaths that it tells of.
+    /// Deaths that it reports.
     pub deaths: u64,
     /// And restarts.
     pub restarts: u64,

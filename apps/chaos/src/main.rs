@@ -102,7 +102,7 @@ fn kill_and_look(victim: &str, kills: u64, seed: u64) -> Result<(), String> {
     println!("chaos: dmesg: {} deaths of {victim}, {} restarts", log.deaths, log.restarts);
     println!("chaos: back after {} us at most", slowest / 1000);
     if (log.deaths, log.restarts) != (kills, kills) {
-        return Err(format!("{kills} kills, but dmesg tells of other numbers"));
+        return Err(format!("{kills} kills, but dmesg reports other numbers"));
     }
     Ok(())
 }

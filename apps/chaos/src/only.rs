@@ -83,7 +83,7 @@ fn all(names: &[&'static str], kills: u64, seed: u64, pause: u64) -> Result<(), 
         }
         println!("chaos: dmesg: {} deaths of {}, {} restarts", victim.log.deaths, victim.name, victim.log.restarts);
         if (victim.log.deaths, victim.log.restarts) != (kills, kills) {
-            return Err(format!("{kills} kills of {}, but dmesg tells of other numbers", victim.name));
+            return Err(format!("{kills} kills of {}, but dmesg reports other numbers", victim.name));
         }
     }
     Ok(())

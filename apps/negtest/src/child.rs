@@ -1,4 +1,4 @@
-//! A domain that does what it is told: it runs a few instructions of this program.
+//! A domain that obeys: it runs a few instructions of this program.
 
 use alloc::vec::Vec;
 

@@ -154,7 +154,7 @@ fn entries() -> Result<String, String> {
     // It was told, once.
     op::p(semaphore.entry(), op::clock() + 1_000_000_000).map_err(|error| format!("nobody tells: {error}"))?;
     if op::p(semaphore.entry(), op::clock()) != Err(Error::Timeout) {
-        return Err("told twice".to_string());
+        return Err("reported twice".to_string());
     }
     Ok(format!("refused: {}", ProcessError::NotASemaphore))
 }
@@ -270,7 +270,7 @@ fn waits() -> Result<String, String> {
     Ok(format!("{} wait, {refused} refused: {}", WAITERS - refused, ProcessError::Cancelled))
 }
 
-/// Its status is kept for who waits, and for who is to be told; of the others', those of the latest.
+/// Its status is kept for who waits, and for who is to be notified; of the others', those of the latest.
 fn statuses() -> Result<String, String> {
     const ENDED: usize = 100;
     const KNOWN: usize = 32;

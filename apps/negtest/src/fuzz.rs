@@ -155,7 +155,7 @@ struct Target {
 }
 
 impl Target {
-    /// The server itself tells which of all interfaces is its own: of that one it says that a method is unknown, of any other that it
+    /// The server itself says which of all interfaces is its own: of that one it says that a method is unknown, of any other that it
     /// speaks another.
     fn new(entry: Entry, load: &Load) -> Result<Self, String> {
         let is_of_words = load.is_of_words(entry).map_err(|error| error.to_string())?;

@@ -244,7 +244,7 @@ pub fn inside_only() -> Result<(), String> {
     check("to start an untainted program", start(&["--nothing"], &[]).map(drop), Err(ProcessError::Flow))?;
     let semaphore = Owned::new(op::semaphore_new(Entry::ACCOUNT, 0).map_err(text)?);
     let child = start(&["--nothing"], &own()).map_err(text)?;
-    check("to be told of an end", child.notify(semaphore.entry()), Err(ProcessError::Flow))?;
+    check("to be notified of an end", child.notify(semaphore.entry()), Err(ProcessError::Flow))?;
     let service = Owned::new(server::word_service::<Nothing>().map_err(text)?);
     let delegate = Delegate::entry(service.entry().0, server::SERVICE_RIGHTS);
     let published = ParentClient(Direct(Entry::PARENT)).publish("leaked", delegate);

@@ -451,7 +451,7 @@ fn sessions_held() -> Result<(u64, u64), String> {
     let mut text = [0; 2048];
     let count = sockets::NET.interfaces(0, &mut text).map_err(self::text)?;
     let text = core::str::from_utf8(&text[..count]).map_err(|_| "no text")?;
-    let line = text.lines().find(|line| line.starts_with("sessions ")).ok_or("sessions are not told of")?;
+    let line = text.lines().find(|line| line.starts_with("sessions ")).ok_or("sessions are not reported")?;
     let mut numbers = line.split(' ').filter_map(|word| word.parse().ok());
     let (Some(components), Some(_), Some(programs)) = (numbers.next(), numbers.next(), numbers.next()) else {
         return Err(line.to_string());

@@ -20,7 +20,7 @@ use runtime::protocols::parent::{ParentClient, ParentError};
 use runtime::protocols::process::{ProcessClient, ProcessError};
 use runtime::sync::{Mutex, Once};
 
-/// Requests that are told apart: a program can ask for any number of names.
+/// Requests that are distinguished: a program can ask for any number of names.
 const MAX_REFUSALS: usize = 64;
 
 /// The service that has the files.
@@ -229,7 +229,7 @@ pub fn has_refused() -> bool {
     !REFUSALS.lock().0.is_empty()
 }
 
-/// Shows each request that was refused, with how often; gives how often those that are not told apart any more were.
+/// Shows each request that was refused, with how often; gives how often those that are not distinguished any more were.
 pub fn each(mut show: impl FnMut(&str, u64)) -> u64 {
     let refusals = REFUSALS.lock();
     refusals.0.iter().for_each(|(what, times)| show(what, *times));

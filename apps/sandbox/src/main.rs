@@ -67,7 +67,7 @@ them, to read and to write, programs in /bin as well. A single file is best
 handed over as a stream. The status is that of the program, but with --strict.
 
 Confinement is about what the program reaches, not about what becomes known:
-it can tell what it reads to each service on the list.
+it can say what it reads to each service on the list.
 
   sandbox --only '' wc < /etc/motd             its streams, and nothing else
   sandbox --read /etc wc /etc/motd             these files, and nothing else

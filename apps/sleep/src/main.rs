@@ -1,4 +1,4 @@
-//! `sleep SECONDS`: waits. `sleep --busy SECONDS`: works meanwhile, and tells how much of the time it had.
+//! `sleep SECONDS`: waits. `sleep --busy SECONDS`: works meanwhile, and says how much of the time it had.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]
@@ -13,7 +13,7 @@ usage: sleep [--busy] SECONDS
 
 Waits. SECONDS may have a fraction of up to nine digits.
 
-With --busy it works all the time, and tells which part of the time of a CPU it
+With --busy it works all the time, and says which part of the time of a CPU it
 had: of all, and of the tenth of it in which it had least.
 ";
 

@@ -41,7 +41,7 @@ const DYNAMIC: core::ops::RangeInclusive<u16> = 49152..=65535;
 /// Ports on which only components listen, also while none does: nobody takes a server's place while it is started again.
 const KEPT: [u16; 1] = [80];
 
-/// Bytes of a buffer to receive into that may be taken until the other end is told, if there is something to tell. smoltcp tells of
+/// Bytes of a buffer to receive into that may be taken until the other end is told, if there is something to tell. smoltcp reports
 /// a window that has doubled. So whoever took all has let the other end know of room for a segment at least: with less most
 /// senders wait for their timers (RFC 9293, 3.8.6.2.1).
 const fn enough(buffer: usize) -> usize {
@@ -192,7 +192,7 @@ impl Stack {
         Some(())
     }
 
-    /// Sends what is to be sent, tells what is to be told, and notes when to look again.
+    /// Sends what is to be sent, says what is to be told, and notes when to look again.
     pub fn settle(&mut self, number: Number) {
         let time = self.now();
         let Some(Socket { kind: Kind::Flow(flow), armed, .. }) = self.sockets.get_mut(number) else { return };

@@ -1,4 +1,4 @@
-//! Programs: starts them, waits for them, ends them, and tells what the nucleus says about the machine.
+//! Programs: starts them, waits for them, ends them, and says what the nucleus says about the machine.
 //!
 //! | module | what |
 //! |---|---|

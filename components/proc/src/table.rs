@@ -58,7 +58,7 @@ impl Process {
         self.label.as_ref().map_or_else(|| CALLERS.caller_may(0), |label| label::may(label.entry()))
     }
 
-    /// Its turn among those that ended, if it may be forgotten: nobody waits for it, or who was to be told of its end is gone.
+    /// Its turn among those that ended, if it may be forgotten: nobody waits for it, or who was to be notified of its end is gone.
     fn forgettable(&self) -> Option<u64> {
         let is_awaited = || self.awaited.as_ref().is_some_and(|it| it.entry().is(Kind::Semaphore, WRITE));
         match self.state {

@@ -19,7 +19,7 @@ fn frames_of(component: &Component) -> Result<u64, String> {
         }
         Account::Frames(frames) => Ok(frames.into()),
         Account::Rest => {
-            let left = records::frames_left().ok_or("the nucleus tells nothing of our account")?;
+            let left = records::frames_left().ok_or("the nucleus says nothing of our account")?;
             Ok(left.saturating_sub(RESERVE))
         }
     }

@@ -1,5 +1,5 @@
 //! Whether labels are asked, by the table of operations: each operand that is judged is tried by a domain that is tainted and by one that is not, on what
-//! has the same labels as the domain and on what has not. With labels switched off all of that is done; what is printed tells which.
+//! has the same labels as the domain and on what has not. With labels switched off all of that is done; what is printed says which.
 
 use abi::layout::{ENTRY_BYTES, FREE_START};
 use abi::level::{ONE, STAR, THREE, TWO};
@@ -523,7 +523,7 @@ fn deaths(world: &World) -> Outcome<String> {
         op::domain_set_death_semaphore(child.domain.entry(), entry).map_err(text)?;
         set_steps(0, &[operation(numbers::THREAD_ID, [0; 6])]);
         let _thread = child.start(Program::Steps(0)).map_err(text)?;
-        said.push(if op::p(entry, op::clock() + 50_000_000).is_ok() { "told" } else { "not told" });
+        said.push(if op::p(entry, op::clock() + 50_000_000).is_ok() { "notified" } else { "not notified" });
     }
     Ok(said.join(", "))
 }

@@ -156,5 +156,5 @@ fn only_look() -> Result<(), &'static str> {
     hold(op::entry_duplicate(machine, rights::ALL) == Err(Error::NoRight), "it may pass it on")?;
     let without = Owned::new(op::entry_duplicate(Entry::SPECIAL, rights::WRITE).map_err(text)?);
     let reported = op::info(without.entry(), info::PORTAL, 0, |_, _| ());
-    hold(reported == Err(Error::NoRight), "who may not look is told")
+    hold(reported == Err(Error::NoRight), "who may not look is notified")
 }

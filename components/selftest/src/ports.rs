@@ -17,7 +17,7 @@ use crate::table::places::cpus;
 
 pub const CHECKS: &[Check] = &[
     ("messages come in order, with their badge, as often as one likes", order),
-    ("what finds no room vanishes, and the sender is not told", full),
+    ("what finds no room vanishes, and the sender is not notified", full),
     ("messages of any size, and of one too many", sizes),
     ("what a port cannot be", limits),
     ("what entries are for, and what they are not for", refusals),
@@ -30,7 +30,7 @@ pub const CHECKS: &[Check] = &[
     ("the example of the book", || answered().map_err(text)),
     ("an entry comes along, if it is there still and there is a place for it", along),
     ("what comes along is refused as it is elsewhere", along_refused),
-    ("a label lets messages in or not, and the sender is not told", labelled),
+    ("a label lets messages in or not, and the sender is not notified", labelled),
 ];
 
 const SMALL: Size = Size { bytes: 64, messages: 4 };
@@ -301,7 +301,7 @@ fn goes() -> Result<(), &'static str> {
     hold(found(0) == 5, "the other member")?;
     send(&two, 6)?;
     drop(inbox);
-    // Nobody takes them any more, and its sender is not told.
+    // Nobody takes them any more, and its sender is not notified.
     for word in 0..10 {
         send(&two, word)?;
     }

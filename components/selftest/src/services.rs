@@ -622,7 +622,7 @@ fn domain(name: &str) -> Result<u64, &'static str> {
     }
 }
 
-/// A pipe goes with its server: whoever writes to it is told so, and so is whoever made it, who does not reach whatever
+/// A pipe goes with its server: whoever writes to it is notified, and so is whoever made it, who does not reach whatever
 /// has its number by then.
 fn forgotten() -> Result<(), &'static str> {
     let lost = PIPES.create().map_err(say)?;

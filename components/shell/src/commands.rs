@@ -50,7 +50,7 @@ Commands of the shell:
                         network, terminal or the number of a program
   sh FILE [WORD ...]    runs a script; sh -c TEXT; FILE does too if it has a /
   . FILE, eval WORD ... run a script, or a text, in this shell
-  time COMMAND          tells how long it took
+  time COMMAND          says how long it took
   test, [ ... ]         -e -f -d -s -n -z = != -eq -ne -lt -le -gt -ge !
   read [-r] NAME ...    reads a line into variables
   export NAME[=VALUE]   gives a variable to programs

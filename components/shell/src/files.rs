@@ -10,7 +10,7 @@ use runtime::stream::FILE_SYSTEM;
 
 /// Bytes that a script or a greeting may have.
 const MAX_TEXT: u64 = 64 * 1024;
-/// Bytes by which a text is told from a program.
+/// Bytes by which a text is distinguished from a program.
 const BEGINNING: u64 = 256;
 
 fn read(path: &str, most: u64) -> Result<(Vec<u8>, u64), String> {

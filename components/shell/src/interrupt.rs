@@ -1,4 +1,4 @@
-//! Ctrl-C: the console tells of it, and what runs in the foreground ends.
+//! Ctrl-C: the console reports it, and what runs in the foreground ends.
 
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 

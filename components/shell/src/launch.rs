@@ -1,4 +1,4 @@
-//! From a command to what a program is told: streams, arguments, environment.
+//! From a command to what a program is given: streams, arguments, environment.
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -22,7 +22,7 @@ use crate::{compartments, files, terminal};
 /// The program server.
 pub static PROC: ProcessClient<Connection<Given>> = ProcessClient(Connection::new(Given("proc")));
 
-/// All that a program is told.
+/// All that a program is given.
 pub struct Launch<'a> {
     /// Name and arguments.
     pub words: &'a [String],

@@ -1,4 +1,4 @@
-//! Where streams lead, and how a program is told.
+//! Where streams lead, and how a program learns of them.
 //!
 //! An end of a pipe is open as long as somebody holds it: the shell, while a command may still use it, and with a program until
 //! that has ended.

@@ -23,7 +23,7 @@ impl Serve for Service {
     }
 }
 
-/// What the nucleus said, as the caller is told.
+/// What the nucleus said, as the caller learns it.
 fn reported(error: Error) -> Sigma0Error {
     match error {
         Error::AccountExhausted => Sigma0Error::AccountExhausted,

@@ -56,7 +56,7 @@ impl Looked {
         }
     }
 
-    /// Looks at everything and writes it; false if the nucleus tells nothing. Each record is of one moment. While the
+    /// Looks at everything and writes it; false if the nucleus says nothing. Each record is of one moment. While the
     /// domains are looked at others may run: if frames came or went meanwhile it is done again, a few times.
     pub fn look(&mut self, into: &mut Vec<u8>) -> bool {
         let mut tries = TRIES;

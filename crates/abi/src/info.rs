@@ -1,7 +1,7 @@
 //! What `op::INFO` tells: records in the message area.
 //!
 //! `(machine, what, position) -> next position`; 0 = this was the last. `position` starts at 0 and is
-//! otherwise what the call before returned. What came or went meanwhile may be told twice or not at all.
+//! otherwise what the call before returned. What came or went meanwhile may be reported twice or not at all.
 
 /// One [`Domain`] record.
 pub const DOMAIN: u64 = 0;
@@ -18,7 +18,7 @@ pub const LOG_BYTES: usize = 256;
 /// One [`Counters`] record.
 pub const COUNTERS: u64 = 4;
 /// One [`Portal`] record: of each domain, newest first, the entries that are calls, services left out. A position
-/// is the domain's number times 262,144 and the index from which to look; what the call gives may tell of
+/// is the domain's number times 262,144 and the index from which to look; what the call gives may report
 /// nothing (`index` 0) after so many entries that lead nowhere, and goes on from there.
 pub const PORTAL: u64 = 5;
 /// One [`Cpu`] record.

@@ -249,7 +249,7 @@ macro_rules! operations {
     /// What is known without a search about the labels of the running activation's caller: [`CALLER_USUAL`] and the like. A server that judges by itself
     /// need not ask about each thing then ([`LABEL_CALLER`]).
     CALLER caller() -> Number "0 = nothing, or nobody called; 1 = S = {1} and R = {2}; 2 = S = {★} and R = {3}, or labels are off", Light {}
-    /// A port: a queue of messages with labels. What has no room in it vanishes, and the sender is not told. Only what is below the label is taken. Its
+    /// A port: a queue of messages with labels. What has no room in it vanishes, and the sender is not notified. Only what is below the label is taken. Its
     /// messages are taken at itself, or at another port, whose receivers then wait for those of both.
     PORT_NEW port_new(account: Account WRITE, size: Number "bytes of a message + 65,536 · messages that wait, at most", index_to_fill: Fill, label: Label READ "0 = {3}", inbox: Port USE "0 = itself", badge: Number "shown with each message")
         -> Index, Full {

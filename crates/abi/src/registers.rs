@@ -28,7 +28,7 @@
 //! | x21 x22 x23 x24 | words 5 to 8 of a portal that passes so many, see [`crate::expect`] | the same |
 //! | x6 x7, x9 to x18, flags | destroyed | destroyed |
 //!
-//! TPIDRRO_EL0, which users cannot write, tells what the processor has: [`AARCH64_RANDOM`].
+//! TPIDRRO_EL0, which users cannot write, says what the processor has: [`AARCH64_RANDOM`].
 //!
 //! The instruction is `svc`, with any number. Words and control are the arguments of a C function in the order 0 1 2 control 3 4
 //! on both.

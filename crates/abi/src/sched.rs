@@ -72,7 +72,7 @@ pub const RING_SLOTS: usize = 512;
 
 /// The page shared by the nucleus (writes `written` and `slots`) and `sched` (writes `read`).
 /// Both counters run freely; slot = counter modulo [`RING_SLOTS`]. `sched` takes a slot by exchanging it with 0 and then
-/// counts `read` up; the nucleus replaces the word of a thread that was not taken yet. A slot of 0 tells of nothing.
+/// counts `read` up; the nucleus replaces the word of a thread that was not taken yet. A slot of 0 reports nothing.
 #[repr(C)]
 pub struct Ring {
     /// Entries the nucleus has written.

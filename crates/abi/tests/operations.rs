@@ -268,8 +268,9 @@ fn asked_about_operands(row: &Operation) -> String {
 }
 
 fn table_of_flows() -> String {
-    let mut text =
-        String::from("| operation | who is told | operands | what else is asked | test |\n|---|---|---|---|---|\n");
+    let mut text = String::from(
+        "| operation | who learns something | operands | what else is asked | test |\n|---|---|---|---|---|\n",
+    );
     for ((row, flow), number) in op::TABLE.iter().zip(FLOWS.in_order()).zip(0..) {
         let ways = op::ways(row.constant);
         let mut operands: Vec<String> =
@@ -291,7 +292,7 @@ fn table_of_flows() -> String {
 }
 
 fn table_of_others() -> String {
-    let mut text = String::from("| what | who is told | what is asked | test |\n|---|---|---|---|\n");
+    let mut text = String::from("| what | who learns something | what is asked | test |\n|---|---|---|---|\n");
     for (what, flow, test) in OTHERS {
         writeln!(text, "| {what} | {} | {} | `{test}` |", flow.reports, flow.asked).unwrap();
     }

@@ -201,7 +201,7 @@ mod tests {
         assert_eq!(writer.folder("a"), Err(WriteError::Duplicate("a".into())));
         writer.file("b", b"content").unwrap();
         assert_eq!(writer.link("a", "b"), Err(WriteError::Duplicate("a".into())));
-        // Without content it cannot be told which of the two has it.
+        // Without content it cannot be determined which of the two has it.
         for none in ["a", "nothing"] {
             assert_eq!(writer.link("c", none), Err(WriteError::NoFile(none.into())));
         }

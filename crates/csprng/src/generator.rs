@@ -2,7 +2,7 @@
 //!
 //! The key makes a block of key stream once: its beginning is the next key, the rest is what is given. The old
 //! key is overwritten before anything is given, and what is given is overwritten here. So what is kept at any
-//! time tells nothing about what was given before.
+//! time says nothing about what was given before.
 
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::{Rng, SeedableRng};

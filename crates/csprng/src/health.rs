@@ -1,7 +1,7 @@
 //! Checks of what a source gives, after NIST SP 800-90B, 4.4: a source that broke is not used.
 //!
 //! They find what breaks in practice (the same again and again, all zeros, all ones, one value much too often).
-//! They do not tell how good a source is: no check of its output can.
+//! They do not say how good a source is: no check of its output can.
 
 /// Equal bytes in a row at which a source counts as broken (SP 800-90B, 4.4.1: 1 + 40 / 8 for bytes of 8 bits of
 /// entropy and a false alarm in 2^40).

@@ -4,7 +4,7 @@ use crate::{Generator, Health, KEY_BYTES, Unhealthy};
 
 /// Bytes of a whole seed of one source.
 pub const SEED_BYTES: usize = 48;
-/// Sources that a pool tells apart.
+/// Sources that a pool distinguishes.
 pub const SOURCES: usize = 2;
 /// It wants to be seeded anew after so many bytes,
 pub const RESEED_BYTES: u64 = 1 << 20;

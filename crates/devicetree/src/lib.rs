@@ -1,4 +1,4 @@
-//! The flattened device tree (Devicetree Specification, release 0.4, chapter 5): what firmware tells of a machine.
+//! The flattened device tree (Devicetree Specification, release 0.4, chapter 5): what firmware describes a machine.
 //!
 //! [`Tree::new`] looks at all of it once: header, tokens, names, depth. What it accepts can be walked without an error;
 //! nothing here allocates, panics, or takes longer than the tree is long. Values of properties are still anybody's:
@@ -50,7 +50,7 @@ pub enum Error {
     Token,
     /// More than [`MAX_DEPTH`] nodes in each other.
     TooDeep,
-    /// Memory is reserved at a place that cannot be told.
+    /// Memory is reserved at a place that cannot be determined.
     Reserved,
 }
 
@@ -64,7 +64,7 @@ impl Error {
             Self::Version => "the device tree has a version that is not understood",
             Self::Token => "the device tree is malformed",
             Self::TooDeep => "the device tree is too deep",
-            Self::Reserved => "the device tree reserves memory at an address that cannot be told",
+            Self::Reserved => "the device tree reserves memory at an address that cannot be determined",
         }
     }
 }

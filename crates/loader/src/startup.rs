@@ -1,4 +1,4 @@
-//! The startup page: what a program is told at its start, and what a shell asks a program to be told.
+//! The startup page: what a program is given at its start, and what a shell asks a program to be told.
 //!
 //! One page, little endian:
 //!

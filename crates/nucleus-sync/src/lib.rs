@@ -3,7 +3,7 @@
 //!
 //! Each module says which orders of memory accesses it counts on. `tests/models` compiles the same files with the atomic
 //! types of `loom`, which runs every interleaving, and every reordering that the language's memory model allows; there each
-//! order is weakened in turn, and a model must see it. docs/book/cpus.md tells what follows for the nucleus.
+//! order is weakened in turn, and a model must see it. docs/book/cpus.md says what follows for the nucleus.
 #![no_std]
 #![forbid(unsafe_code)]
 

@@ -49,7 +49,7 @@ pub trait Console {
     #[repeatable]
     fn give(&self, domain: Delegate, index: u64) -> Result<(), ConsoleError>;
     /// As `read`, each byte as it comes and without echo, except that Ctrl-C interrupts as ever. The terminal stays so until its mode
-    /// is set. Reads nothing if nothing fits: then it tells whether this is a terminal. `Interrupted` if it is raw.
+    /// is set. Reads nothing if nothing fits: then it says whether this is a terminal. `Interrupted` if it is raw.
     #[repeatable]
     fn read_keys(&self, into: &mut [u8]) -> Result<usize, ConsoleError>;
 }

@@ -209,7 +209,7 @@ impl Instance {
         self.queues.take()
     }
 
-    /// Queues what the ring tells of; `first` goes to the head of its queue.
+    /// Queues what the ring reports; `first` goes to the head of its queue.
     fn read(&mut self, world: &mut impl World, first: usize) {
         while let Some(word) = world.hear() {
             let is_first = first != 0 && word.number() == first;

@@ -198,7 +198,7 @@ impl<W: World> Machine<W> {
                 Err(cause) => break Err(cause),
             }
         };
-        // Whoever still writes is told that nobody reads.
+        // Whoever still writes is notified that nobody reads.
         drop(reads);
         let status = self.world.join(thread);
         self.substituted = Some(status);

@@ -144,7 +144,7 @@ impl State {
         Ok(())
     }
 
-    /// What programs are told: `NAME=value`.
+    /// What programs are given: `NAME=value`.
     pub fn environment(&self) -> Vec<String> {
         let exported = self.variables.iter().filter(|(name, variable)| variable.exported && *name != "PWD");
         let mut strings: Vec<String> =

@@ -87,7 +87,7 @@ pub trait World: Clone + Send + Sized + 'static {
 
     /// Starts a program: `words` are its name and its arguments, not empty.
     fn spawn(&self, state: &State, words: &[String], streams: &Streams<Self>) -> Result<Self::Child, NotStarted>;
-    /// Waits for the end of all; gives their statuses, and tells what they died of.
+    /// Waits for the end of all; gives their statuses, and says what they died of.
     fn wait(&self, children: Vec<Self::Child>) -> Vec<u64>;
     /// Starts a thread.
     fn start(&self, work: Work) -> Result<Self::Thread, String>;

@@ -34,7 +34,7 @@ pub struct Pipeline {
     pub commands: Vec<Command>,
     /// `!`: fails if it succeeds.
     pub negated: bool,
-    /// `time`: tells how long it took.
+    /// `time`: says how long it took.
     pub timed: bool,
 }
 

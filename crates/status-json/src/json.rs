@@ -72,7 +72,7 @@ impl<'a> Writer<'a> {
         self.parts = false;
     }
 
-    /// Writes an element whole or not at all; tells whether it is there.
+    /// Writes an element whole or not at all; says whether it is there.
     pub fn element(&mut self, body: impl FnOnce(&mut Self)) -> bool {
         let (used, limit, parts) = (self.into.len(), self.limit, self.parts);
         self.limit = limit.min(self.into.capacity().saturating_sub(RESERVE));

@@ -58,7 +58,7 @@ fn fields(writer: &mut Writer<'_>, fields: &[(&str, u64)]) {
 }
 
 /// Writes the text into a buffer, within its capacity; false if that is below [`crate::LEAST_BYTES`] and too small.
-/// `name` tells what a service is called.
+/// `name` says what a service is called.
 pub fn write<'n>(into: &mut Vec<u8>, machine: &Machine, lists: &Lists<'_>, name: impl Fn(Service) -> &'n [u8]) -> bool {
     let mut writer = Writer::new(into);
     let mut complete = lists.are_complete;

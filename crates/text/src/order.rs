@@ -168,7 +168,7 @@ pub struct Order {
     pub separator: Option<u8>,
     /// How, unless a key says it.
     pub manner: Manner,
-    /// Only what the keys tell apart is different.
+    /// Only what the keys distinguish is different.
     pub only_keys: bool,
 }
 

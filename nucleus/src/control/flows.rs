@@ -602,6 +602,6 @@ fn give_up(domain: Ref<Domain>, labelled: Ref<Labelled>) {
     if let Some(next) = labelled.next.take() {
         labels::release(domain, next);
     }
-    // Calls of the meantime were allowed by these labels. The version tells that the change is over.
+    // Calls of the meantime were allowed by these labels. The version says that the change is over.
     domain.count_version();
 }

@@ -26,7 +26,7 @@ pub struct More {
 /// In the progress of a receiver: it waited before. Below it stands the number of the message for which it began a change of labels.
 pub const WOKEN: u64 = 1 << 63;
 
-/// How far the badge is from the bytes in what a receiver is told.
+/// How far the badge is from the bytes in what a receiver gets.
 const BADGE_SHIFT: u32 = 16;
 
 impl Ref<Port> {
@@ -118,7 +118,7 @@ impl Ref<Port> {
         self.count.update(|count| count - 1);
     }
 
-    /// The oldest message of a port goes. The order of the ports stays: nobody is told.
+    /// The oldest message of a port goes. The order of the ports stays: nobody is notified.
     #[inline(never)]
     pub fn drop_oldest(self, member: Self) {
         self.count_oldest(member);

@@ -100,7 +100,7 @@ pub fn init(held: Held, info: &BootInfo) -> Result<(), &'static str> {
         _ => Own::Data,
     };
     let guard = address(&raw const boot_stack_guard);
-    // An overflow of the kernel stack meets the guard, and the trap's own stack tells of it.
+    // An overflow of the kernel stack meets the guard, and the trap's own stack reports it.
     for page in (init..end).step_by(FRAME).filter(|page| *page != guard) {
         show(held, root, page, paging::own_page(physical(page) as u64, own(page)))?;
     }

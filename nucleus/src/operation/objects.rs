@@ -99,7 +99,7 @@ pub fn domain_set(operands: &Operands) -> Outcome {
                 if orphans.runs.get() != Runs::Ready {
                     orphans.cpu.set(orphans.nearest_cpu());
                 } else if !orphans.may_run_on(orphans.cpu.get()) {
-                    // An orphan waits for its turn: the scheduler of another CPU is told.
+                    // An orphan waits for its turn: the scheduler of another CPU is notified.
                     ready::move_away(orphans);
                 }
             }

@@ -40,7 +40,7 @@ fn wait(microseconds: u64, until: impl Fn() -> bool) -> bool {
     until()
 }
 
-/// Starts all CPUs that the firmware tells of; those that do not start are reported and left out.
+/// Starts all CPUs that the firmware reports; those that do not start are reported and left out.
 #[unsafe(link_section = ".init")]
 #[inline(never)]
 pub fn start_others(held: Held, info: &BootInfo) -> Result<(), &'static str> {

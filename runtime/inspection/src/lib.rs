@@ -92,7 +92,7 @@ pub fn state(component: &str) -> Result<State, Failure<ParentError>> {
 /// All call entries: whom each domain can call.
 pub fn portals() -> Result<Vec<info::Portal>, Refusal> {
     let mut portals: Vec<info::Portal> = records()?;
-    // Those that tell of nothing only say how far it went.
+    // Those that report nothing only say how far it went.
     portals.retain(|portal| portal.index != 0);
     Ok(portals)
 }

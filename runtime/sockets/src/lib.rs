@@ -207,13 +207,13 @@ impl Stream {
         ConnectionClient(self.0.direct())
     }
 
-    /// Takes bytes that came; 0 = the other side sends no more. `WouldBlock`: there are none, and an event tells when some come. What is
+    /// Takes bytes that came; 0 = the other side sends no more. `WouldBlock`: there are none, and an event says when some come. What is
     /// there already makes no event: who waits for one has read until `WouldBlock`, or got less than asked for.
     pub fn read(&self, into: &mut [u8]) -> Result<usize, Refusal> {
         self.client().read(into)
     }
 
-    /// Gives bytes to send; gives how many were taken, 0 only of none. `WouldBlock`: no room, and an event tells of some.
+    /// Gives bytes to send; gives how many were taken, 0 only of none. `WouldBlock`: no room, and an event reports some.
     pub fn write(&self, bytes: &[u8]) -> Result<usize, Refusal> {
         self.client().write(bytes)
     }

@@ -1,1 +1,1 @@
-//! What the firmware tells of the machine: private to an ISA.
+//! What the firmware describes the machine: private to an ISA.

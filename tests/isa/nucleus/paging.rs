@@ -1,4 +1,4 @@
-//! Entries of page tables, and what the processor is told. The tables are `memory::space` and `memory::own`, which expect four levels
+//! Entries of page tables, and what is passed to the processor. The tables are `memory::space` and `memory::own`, which expect four levels
 //! of 512 entries and pages of 4 KiB.
 
 use crate::objects::{Frame, Memory, Own, Table};

@@ -1,7 +1,7 @@
 //! How long a lock is held: instructions that a CPU executes from the one after the lock was taken to the one that gives
 //! it back, both included, of that CPU alone.
 //!
-//! A file tells where that is: lines `from ADDRESS` (instructions at lower addresses are not looked at), `taken ADDRESS` (the
+//! A file says where that is: lines `from ADDRESS` (instructions at lower addresses are not looked at), `taken ADDRESS` (the
 //! first instruction with the lock; any number of such lines) and `given ADDRESS` (the last one), hexadecimal
 //! with `0x`. At the end the results are written to another file:
 //!

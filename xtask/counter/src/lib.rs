@@ -12,7 +12,7 @@
 //! was translated: its address, the page of the host in which it lies, its first bytes, in hexadecimal, and how often. The page tells
 //! programs apart that have the same addresses.
 //!
-//! `-plugin libcounter.so,places=PATH`: a lock is watched; the file tells where it is taken and given back: see [`holds`]. With
+//! `-plugin libcounter.so,places=PATH`: a lock is watched; the file says where it is taken and given back: see [`holds`]. With
 //! `,results=PATH`, too, that file tells at the end how long it was held. All can be asked for at once.
 //!
 //! `-plugin libcounter.so,socket=PATH,recorded=PATH`: a client says from when on it is recorded in which order instructions are executed, and
@@ -59,7 +59,7 @@ static LOADED: extern "C" fn() = {
     loaded
 };
 
-/// What the emulator tells of itself; more follows.
+/// What the emulator reports of itself; more follows.
 #[repr(C)]
 pub struct About {
     /// The guest's instruction set: a text that ends with a NUL.

@@ -11,7 +11,7 @@ pub struct Options {
     pub executed: Option<String>,
     /// The file for the order in which instructions are executed, when a client asks for it.
     pub recorded: Option<String>,
-    /// The file that tells where a lock is taken and given back, and the one for the results, if they are wanted.
+    /// The file that says where a lock is taken and given back, and the one for the results, if they are wanted.
     pub watch: Option<(String, Option<String>)>,
 }
 

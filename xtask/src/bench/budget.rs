@@ -41,7 +41,7 @@ const SHORT: u64 = 60;
 const PER_CENT: u64 = 115;
 
 impl Budget {
-    /// The row on an ISA: the file tells what it may cost on x86-64.
+    /// The row on an ISA: the file says what it may cost on x86-64.
     fn on(self, isa: Isa) -> Self {
         match isa {
             Isa::X86_64 => self,

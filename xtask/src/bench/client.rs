@@ -130,7 +130,7 @@ impl<S: Read + Write> Web<S> {
         Ok(body)
     }
 
-    /// The same, with its first line: it may tell why there is no such file.
+    /// The same, with its first line: it may say why there is no such file.
     pub fn any_answer(&mut self) -> Result<(String, Vec<u8>)> {
         let (status, length) = head(&mut (&mut self.0).take(MAX_HEAD)).context("the answer")?;
         let mut body = vec![0; length];

@@ -1,6 +1,6 @@
 //! `./x bench --functions`: in which functions the instructions of a row are executed.
 //!
-//! The emulator's plugin tells of each instruction how often it is executed between the marks of the program `bench`.
+//! The emulator's plugin reports for each instruction how often it is executed between the marks of the program `bench`.
 
 use super::machine::MEMORY;
 use super::show::grouped;

@@ -25,7 +25,7 @@ pub fn run(project: &Project, system: &System, machine: Machine, commands: &str)
 /// The instructions that were executed between marks, if they are wanted.
 type Followed = Option<Vec<Executed>>;
 
-/// The same, and tells which instructions were executed, if that is wanted.
+/// The same, and says which instructions were executed, if that is wanted.
 pub fn run_and_follow(
     project: &Project,
     system: &System,

@@ -1,4 +1,4 @@
-//! What is measured, and the lines that tell of it.
+//! What is measured, and the lines that report it.
 
 use crate::counter::{COSTLY, Counts};
 use anyhow::{Context, Result, bail};

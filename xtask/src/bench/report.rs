@@ -83,7 +83,7 @@ struct Passing {
     /// it has a row.
     ways: [(&'static str, &'static str, usize); 3],
     bytes: &'static [&'static str],
-    /// So many of the first are in the plot: of more the others cannot be told apart.
+    /// So many of the first are in the plot: of more the others cannot be distinguished.
     plotted: usize,
 }
 
@@ -104,13 +104,13 @@ const SINGLE: [(&str, &str); 13] = [
     ("portal-of-known-shape", "Pebble makes code for each portal"),
     ("window", "`npcwii` with a window that nobody uses: a leg takes about 135 cycles, where `npciii` takes 114"),
     ("window-written", "a window of one page that is used: about 50 cycles more than one that is not"),
-    ("torn-page", "tear-away of a page; not told"),
+    ("torn-page", "tear-away of a page; not reported"),
     ("open-close", "opening a file makes a portal"),
-    ("file-read", "not told"),
-    ("page-message", "not told; Pebble passes windows"),
-    ("shape-code", "not told"),
-    ("entry", "not told"),
-    ("empty-domain", "not told; each thread has three stacks, a page each"),
+    ("file-read", "not reported"),
+    ("page-message", "not reported; Pebble passes windows"),
+    ("shape-code", "not reported"),
+    ("entry", "not reported"),
+    ("empty-domain", "not reported; each thread has three stacks, a page each"),
     (
         "resident",
         "about 70 pages of 8 KiB, which are 573,440 bytes: nucleus, interrupts, scheduler, portals, clock, console",

@@ -1,7 +1,7 @@
 //! Rows that take several CPUs: each is measured on machines of its own.
 //!
 //! Under the clock of instructions CPUs take turns in one thread of the host, so these counts, too, are the same in every
-//! run. The time-stamp counter tells what all CPUs execute together. How long *one* of them holds the nucleus lock is
+//! run. The time-stamp counter says what all CPUs execute together. How long *one* of them holds the nucleus lock is
 //! watched by the emulator's plugin, from addresses of the nucleus's symbols: `lock_taken…` stands before the first
 //! instruction with the lock, `lock_given…` before the last.
 
@@ -87,7 +87,7 @@ fn value(project: &Project, system: &System, cpus: u32, command: &str, row: &str
     rows.into_iter().find(|found| found.name == row).with_context(|| format!("`{command}` measured no {row}"))
 }
 
-/// The row that tells what something costs with several CPUs, in per cent of what it costs with one; of several such
+/// The row that says what something costs with several CPUs, in per cent of what it costs with one; of several such
 /// things the dearest counts.
 fn share(name: &str, pairs: &[(&str, u64, &str, u64)]) -> Result<Measurement> {
     let (mut most, mut counts) = (0, BTreeMap::new());

@@ -22,7 +22,7 @@ const CONFIGURATION: &str = "[book]\ntitle = \"Cairn\"\nlanguage = \"en\"\nsrc =
 const FIRST: &str = "<!doctype html>\n<meta charset=\"utf-8\">\n<title>Cairn</title>\n\
     <meta http-equiv=\"refresh\" content=\"0; url=book/index.html\">\n<a href=\"book/index.html\">The Cairn book</a>\n";
 
-/// Makes both and tells where they are.
+/// Makes both and says where they are.
 pub fn docs(project: &Project) -> Result<u8> {
     links::check(&project.root).context("links of the documents (`./x test links`)")?;
     let book = book(project)?;
@@ -32,7 +32,7 @@ pub fn docs(project: &Project) -> Result<u8> {
     Ok(0)
 }
 
-/// Makes the book; tells where its first page is.
+/// Makes the book; says where its first page is.
 fn book(project: &Project) -> Result<PathBuf> {
     let program = install::mdbook(&project.target.join("tools"))?;
     let folder = project.target.join("docs");
@@ -117,7 +117,7 @@ fn pages(project: &Project) -> PathBuf {
     project.target.join("docs/crates")
 }
 
-/// Makes the pages of all crates; tells where the first one is.
+/// Makes the pages of all crates; says where the first one is.
 fn interfaces(project: &Project) -> Result<PathBuf> {
     let mut command = documentation(project);
     if !command.status().context("cannot start cargo")?.success() {

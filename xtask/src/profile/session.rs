@@ -220,7 +220,7 @@ impl Session<'_> {
     }
 
     /// Has many requests made, each until nothing more is executed for it, and takes the one in the middle: how much is executed for one
-    /// depends on when its frames come. Those before it tell who called whom in those who wait for it.
+    /// depends on when its frames come. Those before it say who called whom in those who wait for it.
     fn requests(&mut self, mut ask: impl FnMut(&mut Counter<UnixStream>) -> Result<String>) -> Result<(Done, Record)> {
         let mut records = 0;
         loop {

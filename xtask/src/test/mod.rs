@@ -12,7 +12,7 @@
 //! | `miri` | with `--miri`, or when named: what the nucleus is made of, without what Rust leaves undefined |
 //! | `portal` | the code of a running system is listed on the host |
 //! | `counter` | the emulator's plugin counts every instruction once |
-//! | `profile` | a profile tells of every instruction once, and of as many as `./x bench` |
+//! | `profile` | a profile reports for every instruction once, and of as many as `./x bench` |
 //! | `boot` | `tests/boot/*.toml`, each in its own emulator, on each ISA, with one CPU and with several |
 //! | `tutorial`, `transcript` | what the book's first component and the README show comes true |
 //! | `debugger` | the session with gdb that the book shows comes true |

@@ -2,7 +2,7 @@
 //! stack, which is never mapped, tells so from another stack, with the names of its functions, and the machine stops.
 //!
 //! On x86-64 an NMI can come between the instruction of a system call and `swapgs`, while GS is still the user's: in another copy
-//! an instruction that raises one stands there, and the nucleus tells that place.
+//! an instruction that raises one stands there, and the nucleus says that place.
 
 use super::report::Report;
 use super::{cases, copy};

@@ -1,4 +1,4 @@
-//! Does a profile tell of every instruction once, in a function that is known? And is it of what `./x bench` measures?
+//! Does a profile report every instruction once, in a function that is known? And is it of what `./x bench` measures?
 
 use super::cases;
 use super::report::Report;

@@ -28,7 +28,7 @@ const STRIP: usize = 28;
 const STRIP_BAR: usize = 11;
 /// Width of a letter of a label, about.
 const LETTER: f64 = 6.2;
-/// More spans than that cannot be told apart.
+/// More spans than that cannot be distinguished.
 const MOST: usize = 3000;
 
 /// Where ticks are drawn.

@@ -159,7 +159,7 @@ pub struct Story {
 }
 
 impl Story {
-    /// How many CPUs there are to tell of, one at least.
+    /// How many CPUs there are to report, one at least.
     pub fn cpu_count(&self) -> usize {
         self.cpus.len().max(1)
     }

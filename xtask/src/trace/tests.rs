@@ -242,7 +242,7 @@ fn two_cpus() -> Tape {
     tape.add(Kind::LogMore, 7, 2, text(b" ends"));
     tape.on(1, Kind::Return, 8, 2, [3, 0]);
     tape.add(Kind::Return, 7, 2, [1, 0]);
-    // Thread 7 moves to CPU 1 before CPU 0 tells what it does instead.
+    // Thread 7 moves to CPU 1 before CPU 0 says what it does instead.
     tape.add(Kind::Stop, 7, 1, [0, 0]);
     tape.on(1, Kind::Stop, 8, 3, [0, 0]);
     tape.on(1, Kind::Run, 7, 1, [0, 0]);

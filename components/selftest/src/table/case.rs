@@ -22,7 +22,7 @@ pub fn one_of(result: u64, allowed: &[u64]) -> Result<(), &'static str> {
     match Error::from_status(result) {
         _ if allowed.contains(&result) => Ok(()),
         Ok(()) => Err("it succeeded, which is the result of neither order"),
-        // The text of the error tells which.
+        // The text of the error says which.
         Err(error) => Err(error.text()),
     }
 }

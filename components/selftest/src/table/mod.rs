@@ -83,7 +83,7 @@ fn try_all(wanted: &Wanted<'_>, say: &impl Fn(&str)) -> Result<(), String> {
             variants.extend(case.whens.iter().map(|when| (case, *place, *when)));
         }
     }
-    // Some lines tell that they are ready, which cases wait for, only after they have sent something.
+    // Some lines say that they are ready, which cases wait for, only after they have sent something.
     say(&format!("table: {} variants, {} rounds, seed {}\n", variants.len(), wanted.rounds, wanted.seed));
     let mut random = Prng::new(wanted.seed);
     let mut base = 0;

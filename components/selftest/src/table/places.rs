@@ -129,7 +129,7 @@ pub fn pause() {
     }
 }
 
-/// What the nucleus tells of a thread.
+/// What the nucleus describes a thread.
 #[derive(Clone, Copy, Debug)]
 pub struct Reported {
     pub is_blocked: bool,
@@ -138,7 +138,7 @@ pub struct Reported {
     pub cpu: u64,
 }
 
-/// What the nucleus tells of the thread with a number.
+/// What the nucleus describes the thread with a number.
 pub fn reported(number: u64) -> Option<Reported> {
     let (thread, _) = op::record::<info::Thread>(Entry::SPECIAL, number.checked_sub(1)?).ok()?;
     let is_blocked = thread.state == 3;

@@ -310,7 +310,7 @@ fn call(portal: Entry, mode: u64, second: u64) -> u64 {
     }
 }
 
-/// The caller is told, and can lend the page to others.
+/// The caller is notified, and can lend the page to others.
 fn borrower_dies(turn: &mut Turn) -> Result<(), &'static str> {
     let gate = Gate::new()?;
     let borrower = Child::new(Entry::OWN, 2, NEVER).map_err(text)?;
@@ -369,7 +369,7 @@ fn torn_unmapped(turn: &mut Turn) -> Result<(), &'static str> {
     hold(keeper.call(0, THERE) == Ok(0), "the other side does not answer")
 }
 
-/// The page is here or went with it; whoever tears it away is told.
+/// The page is here or went with it; whoever tears it away is notified.
 fn keeper_dies(turn: &mut Turn) -> Result<(), &'static str> {
     let keeper = keeper()?;
     let (entry, times) = (keeper.portal.entry(), if turn.when == Race { 20 } else { 1 });

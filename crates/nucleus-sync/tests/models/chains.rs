@@ -1,5 +1,5 @@
 //! A thread makes calls on the fast path while another CPU, with the lock, walks along its chain without stopping it: to lend a
-//! priority, or to tell what runs. It meets no thread that is gone.
+//! priority, or to say what runs. It meets no thread that is gone.
 
 use crate::machine::{Fault, Machine, explore};
 use loom::sync::Arc;

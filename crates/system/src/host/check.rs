@@ -234,7 +234,7 @@ impl<'a> Checker<'a> {
                     self.problem(service.line, cause, "leave one of them");
                     continue;
                 }
-                // `names` tells what is wrong with the name of a component.
+                // `names` says what is wrong with the name of a component.
                 let is_new = text != name;
                 if is_new && !is_name(text) {
                     let cause = format!("component `{name}`: \"{text}\" cannot name a service");

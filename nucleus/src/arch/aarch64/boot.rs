@@ -57,7 +57,7 @@ pub fn boot_info(start_info: u64) -> Result<BootInfo, &'static str> {
 
 /// The device tree at a physical address, which the boot page tables map, and its place.
 fn tree(physical: u64) -> Result<(Tree<'static>, Region), &'static str> {
-    // As long as nothing tells how last words are said and the machine is stopped: see `memory::emulator`.
+    // As long as nothing says how last words are said and the machine is stopped: see `memory::emulator`.
     firmware::change(|noted| noted.semihosting = true);
     if physical == 0 || !physical.is_multiple_of(8) {
         return Err(devicetree::Error::NoTree.text());

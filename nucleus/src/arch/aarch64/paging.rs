@@ -1,4 +1,4 @@
-//! Entries of page tables (Arm ARM D8.3: VMSAv8-64, 4 KiB, four levels), and what the processor is told. The tables are
+//! Entries of page tables (Arm ARM D8.3: VMSAv8-64, 4 KiB, four levels), and what is passed to the processor. The tables are
 //! `memory::space` and `memory::own`.
 //!
 //! Each space has an identifier (ASID) of its own while it lives; it stands in its root, as TTBR0_EL1 takes it; the upper half

@@ -1,4 +1,4 @@
-//! Entries of page tables (Intel SDM volume 3, 4.5), and what the processor is told. The tables are `memory::space` and
+//! Entries of page tables (Intel SDM volume 3, 4.5), and what is passed to the processor. The tables are `memory::space` and
 //! `memory::own`.
 
 use super::memory::{DIRECT, IMAGE, IO_APIC, LOCAL_APIC};

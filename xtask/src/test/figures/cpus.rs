@@ -96,7 +96,7 @@ pub fn reported(data: &Value, home: impl Fn(u64) -> Option<String>) -> Result<Re
         let key = (number(thread, "number")?, home(domain).with_context(|| format!("no domain {domain}"))?);
         let read = Thread { cpu: number(thread, "cpu")?, cpus, used: number(thread, "used")? / MILLISECOND };
         if reported.threads.insert(key, read).is_some() {
-            bail!("a thread is told twice: {thread}");
+            bail!("a thread is notified twice: {thread}");
         }
     }
     Ok(reported)

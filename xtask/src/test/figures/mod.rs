@@ -167,7 +167,7 @@ fn reported(data: &Value) -> Result<Reading> {
             restarts: domain["restarts"].as_u64(),
         };
         if reported.domains.insert(number(domain, "number")?, read).is_some() {
-            bail!("a domain is told twice: {domain}");
+            bail!("a domain is reported twice: {domain}");
         }
     }
     let frames = &data["machine"]["frames"];

@@ -1,8 +1,8 @@
 //! Requests while the machine kills what serves them (`chaos --only`): they fail only while one of the victims is
 //! away, which is no second.
 //!
-//! The machine tells when it killed on its own clock, and each time prints a line when the victim is alive again. The
-//! line that came with the least delay tells how that clock and ours fit together.
+//! The machine says when it killed on its own clock, and each time prints a line when the victim is alive again. The
+//! line that came with the least delay says how that clock and ours fit together.
 
 use super::generator::{self, Record, Span};
 use super::site::Site;
@@ -55,7 +55,7 @@ pub fn kills(site: &Site, watch: &Watch, requests: usize, count: usize) -> Resul
         }
         over.is_some_and(|over| served >= requests.max(over + AFTERWARDS))
     });
-    ensure!(reported.len() == count, "the machine tells of {} kills instead of {count}", reported.len());
+    ensure!(reported.len() == count, "the machine reports {} kills instead of {count}", reported.len());
     ensure!(record.served.len() >= requests, "{} requests in the time that there is", record.served.len());
     let mut lines = judge(&ours(&reported)?, &record)?;
     let rate = record.served.len() as f64 / start.elapsed().as_secs_f64();
@@ -80,7 +80,7 @@ fn judge(kills: &[Kill], record: &Record) -> Result<Vec<String>> {
     let mut lines = Vec::new();
     let mut outages: Vec<Span> = Vec::new();
     for (number, kill) in kills.iter().enumerate() {
-        // The first request that was served by the next instance tells that it is over, at the latest; the longest time
+        // The first request that was served by the next instance says that it is over, at the latest; the longest time
         // without an answer, since what the one before had answered may still be on its way.
         let later = record.served.iter().filter(|span| span.from >= kill.alive);
         let back = later.map(|span| span.to).min().context("nobody was served after the last kill")?;

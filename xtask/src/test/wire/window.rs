@@ -1,5 +1,5 @@
 //! A client that sends much to a program that takes it from one page, late and a little at a time. The client has no timers: it never
-//! asks whether there is room. So each byte arrives only if the machine tells of the room by itself.
+//! asks whether there is room. So each byte arrives only if the machine reports the room by itself.
 
 use super::frames::{ACK, FIN, RST};
 use super::host::Host;

@@ -114,7 +114,7 @@ pub fn clear(_index: usize) -> u64 {
     0
 }
 
-/// Whether flags tell nothing of others: `given` are those before.
+/// Whether flags say nothing of others: `given` are those before.
 pub fn flags_are_own(flags: u64, given: u64) -> bool {
     flags == 0 || flags == given
 }

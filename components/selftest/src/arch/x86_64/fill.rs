@@ -89,7 +89,7 @@ pub fn clear(index: usize) -> u64 {
     }
 }
 
-/// Whether flags tell nothing of others: `given` are those before.
+/// Whether flags say nothing of others: `given` are those before.
 pub fn flags_are_own(flags: u64, given: u64) -> bool {
     flags == FLAGS_ALWAYS || flags == given
 }
