@@ -10,6 +10,7 @@ use smoltcp::socket::{icmp, udp};
 use smoltcp::wire::{DnsQueryType, Icmpv4Packet, Icmpv4Repr, Icmpv6Packet, Icmpv6Repr, IpAddress, Ipv6Address};
 
 use crate::demux::endpoint;
+use crate::link::Medium;
 use crate::pages::Buffers;
 use crate::random;
 use crate::slots::Number;
@@ -84,7 +85,7 @@ impl Stack {
         let socket = self.common.set.get_mut::<udp::Socket<'_>>(handle);
         socket.send_slice(bytes, wire(to)).map_err(|_| NetError::WouldBlock)?;
         let time = self.now();
-        self.ethernet.poll_egress(time, &mut self.link, &mut self.common.set);
+        self.links.ethernet.interface.poll_egress(time, &mut self.links.ethernet.device, &mut self.common.set);
         if self.common.set.get::<udp::Socket<'_>>(handle).send_queue() > 0 {
             // The neighbour is not known yet, or others were before it.
             self.settle_common();
@@ -208,7 +209,7 @@ impl Stack {
         self.claim(session, What::Query)?;
         let kind = if six { DnsQueryType::Aaaa } else { DnsQueryType::A };
         // Identifier and port come from a generator of its own: see there.
-        let mut newborn = self.newborn(false);
+        let mut newborn = self.links.newborn(Medium::Ethernet, self.now());
         let dns = self.common.set.get_mut::<dns::Socket<'_>>(self.dns);
         let query = dns.start_query(newborn.context(), name, kind).map_err(|error| match error {
             StartQueryError::NoFreeSlot => NetError::Full,

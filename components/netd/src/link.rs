@@ -4,12 +4,15 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::ops::Range;
-use protocols::nic::{LENGTH_BYTES, MAX_FRAME, NicClient};
+use protocols::nic::{LENGTH_BYTES, MAX_FRAME, NicClient, NicError};
 use runtime::connection::{Connection, Given, Once};
+use runtime::idl::Failure;
 use runtime::server;
 use runtime::window::Page;
-use smoltcp::phy::{Checksum, Device, DeviceCapabilities, Medium, RxToken, TxToken};
+use smoltcp::iface::{Config, Interface, PollResult, SocketSet};
+use smoltcp::phy::{self, Checksum, Device, DeviceCapabilities, RxToken, TxToken};
 use smoltcp::time::Instant;
+use smoltcp::wire::HardwareAddress;
 
 /// The driver: it may be started again at any time.
 static DRIVER: Connection<Given> = Connection::new(Given("nic"));
@@ -19,7 +22,7 @@ pub fn driver() -> NicClient<Once<'static, Given>> {
     NicClient(DRIVER.once())
 }
 
-use crate::checksum;
+use crate::{checksum, random};
 
 /// Bytes of the longest loopback packet.
 const LOOPBACK_MTU: usize = 4096;
@@ -27,6 +30,104 @@ const LOOPBACK_MTU: usize = 4096;
 const LOOPBACK_PACKETS: usize = 128;
 /// Bytes that they take, with the one that arrived and a spare one.
 pub const LOOPBACK_BYTES: usize = (LOOPBACK_PACKETS + 2) * (LOOPBACK_MTU + 64);
+
+/// What packets go over.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Medium {
+    /// The driver.
+    Ethernet,
+    /// Nothing: they stay in the machine.
+    Loopback,
+}
+
+/// An interface and its device.
+pub struct Link<D> {
+    /// What smoltcp knows of it.
+    pub interface: Interface,
+    /// Where packets come from and go to.
+    pub device: D,
+}
+
+impl<D: Device> Link<D> {
+    /// Another interface with the same addresses, and a seed of its own.
+    fn newborn(&mut self, hardware: HardwareAddress, time: Instant) -> Interface {
+        let mut config = Config::new(hardware);
+        config.random_seed = random::number();
+        let mut newborn = Interface::new(config, &mut self.device, time);
+        newborn.update_ip_addrs(|addresses| {
+            for address in self.interface.ip_addrs() {
+                let _ = addresses.push(*address);
+            }
+        });
+        newborn
+    }
+}
+
+/// All that there are.
+pub struct Links {
+    /// Through the driver.
+    pub ethernet: Link<Ethernet>,
+    /// Loopback.
+    pub loopback: Link<Loopback>,
+}
+
+impl Links {
+    /// What came is for these sockets.
+    #[inline]
+    pub fn ingress(&mut self, medium: Medium, time: Instant, sockets: &mut SocketSet<'_>) {
+        let Self { ethernet, loopback } = self;
+        match medium {
+            Medium::Ethernet => ethernet.interface.poll_ingress_single(time, &mut ethernet.device, sockets),
+            Medium::Loopback => loopback.interface.poll_ingress_single(time, &mut loopback.device, sockets),
+        };
+    }
+
+    /// These sockets send one packet each; gives whether one did something, and when they want to be asked again.
+    #[inline]
+    pub fn egress(
+        &mut self,
+        medium: Medium,
+        time: Instant,
+        sockets: &mut SocketSet<'_>,
+    ) -> (PollResult, Option<Instant>) {
+        #[inline]
+        fn of<D: Device>(
+            link: &mut Link<D>,
+            time: Instant,
+            sockets: &mut SocketSet<'_>,
+        ) -> (PollResult, Option<Instant>) {
+            let outcome = link.interface.poll_egress(time, &mut link.device, sockets);
+            (outcome, link.interface.poll_at(time, sockets))
+        }
+        match medium {
+            Medium::Ethernet => of(&mut self.ethernet, time, sockets),
+            Medium::Loopback => of(&mut self.loopback, time, sockets),
+        }
+    }
+
+    /// An interface that is used once, for the first packet of a connection: smoltcp takes sequence numbers from
+    /// a generator that can be followed once some of its numbers are seen, so each connection has a seed of its own.
+    pub fn newborn(&mut self, medium: Medium, time: Instant) -> Interface {
+        match medium {
+            Medium::Ethernet => self.ethernet.newborn(self.ethernet.interface.hardware_addr(), time),
+            Medium::Loopback => self.loopback.newborn(HardwareAddress::Ip, time),
+        }
+    }
+
+    /// As [`Self::ingress`], through an interface that was made for it.
+    pub fn first_ingress(
+        &mut self,
+        medium: Medium,
+        newborn: &mut Interface,
+        time: Instant,
+        sockets: &mut SocketSet<'_>,
+    ) {
+        match medium {
+            Medium::Ethernet => newborn.poll_ingress_single(time, &mut self.ethernet.device, sockets),
+            Medium::Loopback => newborn.poll_ingress_single(time, &mut self.loopback.device, sockets),
+        };
+    }
+}
 
 /// A packet that came.
 pub struct Arrived<'a>(&'a [u8]);
@@ -78,7 +179,7 @@ impl Ethernet {
 }
 
 /// Frames that go out, gathered until the batch is full or the work that makes them is done: a call to the driver costs
-/// about as much as a frame.
+/// about as much as a frame. What the device has no room for stays in the batch; while that is full, smoltcp sends nothing.
 pub struct Outgoing {
     batch: Box<Page>,
     /// What is in it.
@@ -91,15 +192,22 @@ pub struct Outgoing {
 }
 
 impl Outgoing {
-    /// Gives the driver what was gathered.
+    /// Gives the driver what was gathered, as far as the device has room; whether it took all.
     #[inline]
-    pub fn flush(&mut self) {
-        if self.bytes > 0 {
-            self.send();
-        }
+    pub fn flush(&mut self) -> bool {
+        self.bytes == 0 || self.send()
     }
 
-    fn send(&mut self) {
+    /// Whether there is room for a frame of this length, perhaps since what was gathered has gone.
+    fn makes_room(&mut self, length: usize) -> bool {
+        let needed = LENGTH_BYTES + length;
+        if self.batch.0.len() - self.bytes < needed {
+            self.flush();
+        }
+        self.batch.0.len() - self.bytes >= needed
+    }
+
+    fn send(&mut self) -> bool {
         let mut bytes = self.bytes;
         if bytes >= SHOWN_BYTES {
             // The whole page, in which a length of 0 ends the batch.
@@ -108,18 +216,32 @@ impl Outgoing {
             }
             bytes = self.batch.0.len();
         }
-        // What the driver cannot send is lost, as on any wire.
-        let (_, sent) = driver().send(&self.batch.0[..bytes]).unwrap_or((0, 0));
-        self.sent += sent;
-        self.lost += self.frames.saturating_sub(sent);
-        (self.bytes, self.frames) = (0, 0);
+        match driver().send(&self.batch.0[..bytes]) {
+            Ok((taken, sent)) if taken < self.bytes => {
+                self.sent += sent;
+                self.frames = self.frames.saturating_sub(sent);
+                self.batch.0.copy_within(taken..self.bytes, 0);
+                self.bytes -= taken;
+            }
+            Err(Failure::Refused(NicError::Busy)) => {}
+            // What a driver that died did not send is lost, as on any wire.
+            other => {
+                let sent = other.map_or(0, |(_, sent)| sent);
+                self.sent += sent;
+                self.lost += self.frames.saturating_sub(sent);
+                (self.bytes, self.frames) = (0, 0);
+            }
+        }
+        self.bytes == 0
     }
 }
 
 impl TxToken for &mut Outgoing {
     fn consume<R, F: FnOnce(&mut [u8]) -> R>(self, length: usize, work: F) -> R {
-        if self.batch.0.len() - self.bytes < LENGTH_BYTES + length {
-            self.flush();
+        if !self.makes_room(length) {
+            // An answer that nobody waits for: others are not begun without room.
+            self.lost += 1;
+            return work(&mut [0; MAX_FRAME][..length]);
         }
         let (before, frame) = self.batch.0[self.bytes..][..LENGTH_BYTES + length].split_at_mut(LENGTH_BYTES);
         before.copy_from_slice(&(length as u16).to_le_bytes());
@@ -142,12 +264,12 @@ impl Device for Ethernet {
     }
 
     fn transmit(&mut self, _: Instant) -> Option<&mut Outgoing> {
-        Some(&mut self.outgoing)
+        self.outgoing.makes_room(MAX_FRAME).then_some(&mut self.outgoing)
     }
 
     fn capabilities(&self) -> DeviceCapabilities {
         let mut capabilities = DeviceCapabilities::default();
-        capabilities.medium = Medium::Ethernet;
+        capabilities.medium = phy::Medium::Ethernet;
         capabilities.max_transmission_unit = MAX_FRAME;
         // Of what is sent they are made here, eight bytes at a time.
         (capabilities.checksum.tcp, capabilities.checksum.udp) = (Checksum::Rx, Checksum::Rx);
@@ -214,7 +336,7 @@ impl Device for Loopback {
 
     fn capabilities(&self) -> DeviceCapabilities {
         let mut capabilities = DeviceCapabilities::default();
-        capabilities.medium = Medium::Ip;
+        capabilities.medium = phy::Medium::Ip;
         capabilities.max_transmission_unit = LOOPBACK_MTU;
         capabilities.checksum = smoltcp::phy::ChecksumCapabilities::ignored();
         capabilities

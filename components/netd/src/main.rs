@@ -3,7 +3,8 @@
 //!
 //! # Who does the work
 //! The main thread waits in the driver for frames, until the next thing that time demands. Calls do their
-//! work at once on their own activation, under one lock; what they have to send leaves with them. No call waits.
+//! work at once on their own activation, under one lock; what they have to send leaves with them. No call waits, nor does the
+//! driver: frames for which its device has no room stay with us, and the main thread comes back for them soon.
 //!
 //! # What may be trusted
 //! Nothing that comes from the wire, and nothing that a client says. Pages of sockets are paid for by the account that their

@@ -1,7 +1,7 @@
 //! What clients ask for. The badge of a call entry is the number of its session or socket; for a connection, the
 //! bits above the number say what this entry may not do.
 
-use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicUsize, Ordering};
 
 use alloc::string::{String, ToString};
 use idl::{Delegate, Delegated, Input, Reply, Request};
@@ -98,14 +98,12 @@ serve! {
 
 struct Connection;
 
-/// What clients wrote is to be sent.
-static UNSENT: AtomicBool = AtomicBool::new(false);
-
 impl Serve for Connection {
     fn serve(request: &mut Request<'_>) -> Reply {
+        let writes = request.method() == ConnectionClient::WRITE;
         let reply = Connection.dispatch(request);
         // Frames go out when the client's bytes are not borrowed any more: they would have to be put aside for each.
-        if UNSENT.swap(false, Ordering::Relaxed) {
+        if writes {
             // The stack is there, or nobody could have written.
             let _ = with(|_| Ok(()));
         }
@@ -333,7 +331,6 @@ impl ConnectionServer for Connection {
             return Err(NetError::WouldBlock);
         }
         stack.settle_later(number);
-        UNSENT.store(true, Ordering::Relaxed);
         Ok(count)
     }
 

@@ -10,6 +10,7 @@ use smoltcp::storage::{PacketBuffer, PacketMetadata};
 
 use crate::client::Client;
 use crate::demux::Key;
+use crate::link::Medium;
 use crate::pages::{Buffers, Held};
 use crate::slots::Number;
 
@@ -107,8 +108,8 @@ pub struct Flow {
     pub handle: SocketHandle,
     /// Both ends.
     pub key: Key,
-    /// Over loopback.
-    pub local: bool,
+    /// What it goes over.
+    pub medium: Medium,
     /// How far it is.
     pub stage: Stage,
     /// When it began, in nanoseconds since boot.

@@ -29,7 +29,7 @@ use crate::client::{COMPONENTS, Client};
 use crate::demux::{self, Class, Key};
 use crate::ingress_filter;
 use crate::limits::{self, Holders};
-use crate::link::{self, Ethernet, Loopback};
+use crate::link::{self, Ethernet, Link, Links, Loopback, Medium};
 use crate::pages::Common;
 use crate::random;
 use crate::session::Session;
@@ -43,6 +43,8 @@ const SWEEP: u64 = 2_000_000_000;
 /// How soon an address is asked for again: after as long as it was asked for already, but no sooner and no later than
 /// this (RFC 2131, 4.1).
 const ASK_AGAIN: core::ops::RangeInclusive<Duration> = Duration::from_millis(250)..=Duration::from_secs(10);
+/// When frames for which the device had no room are sent again, in nanoseconds.
+const PAUSE_FOR_ROOM: u64 = 200_000;
 /// How long a driver that is not there is left alone.
 const PAUSE: u64 = 2_000_000;
 
@@ -59,14 +61,8 @@ pub struct Counters {
 pub struct Stack {
     /// When the work at hand began, in nanoseconds since boot. Asked for once: each question is a system call.
     pub time: u64,
-    /// Through the driver.
-    pub ethernet: Interface,
-    /// Its device.
-    pub link: Ethernet,
-    /// Loopback.
-    pub local: Interface,
-    /// Its device.
-    pub loopback: Loopback,
+    /// Through the driver, and loopback.
+    pub links: Links,
     /// What knows no connection.
     pub common: Common,
     /// No socket: what is passed with it is answered as nobody's.
@@ -150,10 +146,10 @@ pub fn open() -> Result<(), Failure<NicError>> {
     runtime::log!("interface {address}");
     let mut stack = Box::new(Stack {
         time: op::clock(),
-        ethernet,
-        link,
-        local,
-        loopback,
+        links: Links {
+            ethernet: Link { interface: ethernet, device: link },
+            loopback: Link { interface: local, device: loopback },
+        },
         common: Common::new(common),
         nothing: SocketSet::new(Vec::new()),
         dhcp,
@@ -188,19 +184,19 @@ impl Stack {
     /// A frame came.
     fn arrived(&mut self) {
         self.counters.received += 1;
-        let ethernet = &self.ethernet;
-        if ingress_filter::refuses(self.link.frame(), |address| ethernet.has_ip_addr(address)) {
-            self.link.arrived = 0..0;
+        let ethernet = &self.links.ethernet.interface;
+        if ingress_filter::refuses(self.links.ethernet.device.frame(), |address| ethernet.has_ip_addr(address)) {
+            self.links.ethernet.device.arrived = 0..0;
             return;
         }
-        match demux::frame(self.link.frame()) {
-            Class::Segment(key, opens) => self.segment(key, opens, false),
+        match demux::frame(self.links.ethernet.device.frame()) {
+            Class::Segment(key, opens) => self.segment(key, opens, Medium::Ethernet),
             Class::Datagram(port) if self.ports.contains_key(&port) => {
-                self.ethernet.poll_ingress_single(self.now(), &mut self.link, &mut self.common.set);
+                self.links.ingress(Medium::Ethernet, self.now(), &mut self.common.set);
                 self.report_to_other(self.ports[&port]);
             }
             class => {
-                self.ethernet.poll_ingress_single(self.now(), &mut self.link, &mut self.common.set);
+                self.links.ingress(Medium::Ethernet, self.now(), &mut self.common.set);
                 self.settle_common();
                 if class == Class::Neighbor {
                     self.settle_unsent();
@@ -210,12 +206,8 @@ impl Stack {
     }
 
     /// What came is for no socket of ours.
-    pub fn ingress_of_nobody(&mut self, local: bool) {
-        let time = self.now();
-        match local {
-            true => self.local.poll_ingress_single(time, &mut self.loopback, &mut self.nothing),
-            false => self.ethernet.poll_ingress_single(time, &mut self.link, &mut self.nothing),
-        };
+    pub fn ingress_of_nobody(&mut self, medium: Medium) {
+        self.links.ingress(medium, self.now(), &mut self.nothing);
     }
 
     /// This connection is to be settled soon. Several packets that come together are settled together.
@@ -231,10 +223,10 @@ impl Stack {
             while let Some(number) = self.unsettled.pop() {
                 self.settle(number);
             }
-            let Some(packet) = self.loopback.advance() else { return };
+            let Some(packet) = self.links.loopback.device.advance() else { return };
             match demux::packet(packet) {
-                Class::Segment(key, opens) => self.segment(key, opens, true),
-                _ => self.ingress_of_nobody(true),
+                Class::Segment(key, opens) => self.segment(key, opens, Medium::Loopback),
+                _ => self.ingress_of_nobody(Medium::Loopback),
             }
         }
     }
@@ -245,7 +237,7 @@ impl Stack {
             .sockets
             .from(0)
             .filter_map(|(number, socket)| match &socket.kind {
-                Kind::Flow(flow) if !flow.local && flow.waits() => Some(number),
+                Kind::Flow(flow) if flow.medium == Medium::Ethernet && flow.waits() => Some(number),
                 _ => None,
             })
             .collect();
@@ -258,8 +250,10 @@ impl Stack {
     pub fn settle_common(&mut self) {
         let time = self.now();
         self.ask_soon(time);
-        self.ethernet.poll_maintenance(time);
-        while self.ethernet.poll_egress(time, &mut self.link, &mut self.common.set) == PollResult::SocketStateChanged {}
+        self.links.ethernet.interface.poll_maintenance(time);
+        while self.links.ethernet.interface.poll_egress(time, &mut self.links.ethernet.device, &mut self.common.set)
+            == PollResult::SocketStateChanged
+        {}
         match self.common.set.get_mut::<dhcpv4::Socket<'_>>(self.dhcp).poll() {
             Some(dhcpv4::Event::Configured(lease)) => {
                 runtime::log!("address {}", lease.address);
@@ -274,13 +268,13 @@ impl Stack {
             }
             None => {}
         }
-        if self.local.ip_addrs().len() != self.ethernet.ip_addrs().len() + 2 {
+        if self.links.loopback.interface.ip_addrs().len() != self.links.ethernet.interface.ip_addrs().len() + 2 {
             self.addresses_changed();
         }
         for place in 0..self.others.len() {
             self.report_to_other(self.others[place]);
         }
-        self.common_deadline = nanoseconds(self.ethernet.poll_at(time, &self.common.set), self.time);
+        self.common_deadline = nanoseconds(self.links.ethernet.interface.poll_at(time, &self.common.set), self.time);
     }
 
     /// How soon the next question for an address comes if this one is lost.
@@ -293,26 +287,26 @@ impl Stack {
     }
 
     fn set_address(&mut self, address: Option<Ipv4Cidr>, router: Option<Ipv4Address>) {
-        self.ethernet.update_ip_addrs(|addresses| {
+        self.links.ethernet.interface.update_ip_addrs(|addresses| {
             addresses.retain(|address| matches!(address, IpCidr::Ipv6(_)));
             if let Some(address) = address {
                 let _ = addresses.push(IpCidr::Ipv4(address));
             }
         });
-        self.ethernet.routes_mut().remove_default_ipv4_route();
+        self.links.ethernet.interface.routes_mut().remove_default_ipv4_route();
         // To what is no host nothing can be sent.
         let is_host =
             |router: &Ipv4Address| !(router.is_unspecified() || router.is_broadcast() || router.is_multicast());
         if let Some(router) = router.filter(is_host) {
-            let _ = self.ethernet.routes_mut().add_default_ipv4_route(router);
+            let _ = self.links.ethernet.interface.routes_mut().add_default_ipv4_route(router);
         }
         self.addresses_changed();
     }
 
     /// What is ours on the wire is ours on loopback too.
     fn addresses_changed(&mut self) {
-        let own: Vec<IpAddress> = self.ethernet.ip_addrs().iter().map(IpCidr::address).collect();
-        self.local.update_ip_addrs(|addresses| {
+        let own: Vec<IpAddress> = self.links.ethernet.interface.ip_addrs().iter().map(IpCidr::address).collect();
+        self.links.loopback.interface.update_ip_addrs(|addresses| {
             addresses.clear();
             let _ = addresses.push(IpCidr::new(Ipv4Address::LOCALHOST.into(), 8));
             let _ = addresses.push(IpCidr::new(Ipv6Address::LOCALHOST.into(), 128));
@@ -358,29 +352,6 @@ impl Stack {
         }
     }
 
-    /// An interface that is used once, for the first packet of a connection: smoltcp takes sequence numbers from
-    /// a generator that can be followed once some of its numbers are seen, so each connection has a seed of its own.
-    pub fn newborn(&mut self, local: bool) -> Interface {
-        let time = self.now();
-        let (interface, device) = match local {
-            true => (&self.local, Err(&mut self.loopback)),
-            false => (&self.ethernet, Ok(&mut self.link)),
-        };
-        let hardware = if local { HardwareAddress::Ip } else { interface.hardware_addr() };
-        let mut config = Config::new(hardware);
-        config.random_seed = random::number();
-        let mut newborn = match device {
-            Ok(device) => Interface::new(config, device, time),
-            Err(device) => Interface::new(config, device, time),
-        };
-        newborn.update_ip_addrs(|addresses| {
-            for address in interface.ip_addrs() {
-                let _ = addresses.push(*address);
-            }
-        });
-        newborn
-    }
-
     /// Does what time demands; gives when it demands the next thing.
     fn run_timers(&mut self) -> u64 {
         let time = self.time;
@@ -405,12 +376,19 @@ impl Stack {
     /// due before it looks again.
     pub fn finish_call(&mut self) {
         self.settle_unsettled();
-        self.link.outgoing.flush();
         let first = self.timers.first().map_or(u64::MAX, |(deadline, _)| *deadline).min(self.common_deadline);
+        let first = first.min(self.flush());
         if first < self.waits_until {
             self.waits_until = first;
             let _ = link::driver().wake();
         }
+    }
+
+    /// Frames leave; gives when to come back for those for which the device had no room.
+    #[inline]
+    fn flush(&mut self) -> u64 {
+        let is_empty = self.links.ethernet.device.outgoing.flush();
+        if is_empty { u64::MAX } else { self.time + PAUSE_FOR_ROOM }
     }
 
     /// Clients that are gone lose their sockets.
@@ -505,15 +483,14 @@ pub fn run() -> ! {
         let mut deadline = 0;
         if let Some(stack) = STACK.lock().as_mut() {
             stack.time = op::clock();
-            core::mem::swap(&mut stack.link.batch, &mut batch);
+            core::mem::swap(&mut stack.links.ethernet.device.batch, &mut batch);
             let mut at = 0;
-            while let Some(next) = stack.link.advance(at, bytes) {
+            while let Some(next) = stack.links.ethernet.device.advance(at, bytes) {
                 stack.arrived();
                 at = next;
             }
             stack.settle_unsettled();
-            deadline = stack.run_timers();
-            stack.link.outgoing.flush();
+            deadline = stack.run_timers().min(stack.flush());
             stack.waits_until = deadline;
         }
         bytes = match link::driver().receive(deadline, &mut batch.0) {

@@ -11,6 +11,7 @@ use smoltcp::wire::{IpEndpoint, IpListenEndpoint};
 
 use crate::client::{COMPONENTS, Client};
 use crate::demux::{Key, endpoint};
+use crate::link::Medium;
 use crate::pages::{Buffers, Held, MAX_PAGES};
 use crate::random;
 use crate::slots::Number;
@@ -60,7 +61,7 @@ pub fn wire(endpoint: Endpoint) -> IpEndpoint {
 }
 
 impl Flow {
-    fn new(buffers: Buffers, key: Key, local: bool, stage: Stage) -> Self {
+    fn new(buffers: Buffers, key: Key, medium: Medium, stage: Stage) -> Self {
         // A segment does not go over the end of the buffer: whole ones fit into it.
         let held = Held::with_record(buffers, SEGMENT, |(receive, send, record)| {
             let mut socket = tcp::Socket::new(tcp::SocketBuffer::new(receive), tcp::SocketBuffer::new(send));
@@ -73,7 +74,7 @@ impl Flow {
         let handle = held.socket.iter().next().map(|(handle, _)| handle).unwrap_or_default();
         let enough = enough(held.socket.get::<tcp::Socket<'_>>(handle).recv_capacity()) as u32;
         let since = op::clock();
-        Self { held, handle, key, local, stage, since, deadline: u64::MAX, taken: 0, enough, failure: None }
+        Self { held, handle, key, medium, stage, since, deadline: u64::MAX, taken: 0, enough, failure: None }
     }
 
     /// Whether it has something to send, or waits for an answer.
@@ -106,7 +107,7 @@ impl Stack {
     }
 
     /// A segment came, and is in its device.
-    pub fn segment(&mut self, key: Key, opens: bool, local: bool) {
+    pub fn segment(&mut self, key: Key, opens: bool, medium: Medium) {
         let known = self.flows.get(&key).copied();
         if let Some(number) = known {
             let old = |flow: &mut Flow| matches!(flow.tcp().state(), State::TimeWait | State::Closed);
@@ -116,11 +117,7 @@ impl Stack {
             {
                 let time = self.now();
                 if let Some(Socket { kind: Kind::Flow(flow), .. }) = self.sockets.get_mut(number) {
-                    let set = &mut flow.held.socket;
-                    match local {
-                        true => self.local.poll_ingress_single(time, &mut self.loopback, set),
-                        false => self.ethernet.poll_ingress_single(time, &mut self.link, set),
-                    };
+                    self.links.ingress(medium, time, &mut flow.held.socket);
                 }
                 return self.settle_later(number);
             }
@@ -128,27 +125,27 @@ impl Stack {
             self.abort(number);
         }
         match self.listeners.get(&key.local.port).copied() {
-            Some(listener) if opens => self.begin(listener, key, local),
-            _ => self.ingress_of_nobody(local),
+            Some(listener) if opens => self.begin(listener, key, medium),
+            _ => self.ingress_of_nobody(medium),
         }
     }
 
     /// The first segment of a connection to a listener. Without room it is lost: it comes again. If whoever listened
     /// is gone it is refused: the other end need not wait to try again.
-    fn begin(&mut self, listener: Number, key: Key, local: bool) {
+    fn begin(&mut self, listener: Number, key: Key, medium: Medium) {
         let time = self.time;
         let session = self.sockets.get_mut(listener).map(|socket| socket.session);
         if !session.and_then(|session| self.sessions.get_mut(session)).is_some_and(|session| session.lives(time)) {
             self.sweep();
-            return self.ingress_of_nobody(local);
+            return self.ingress_of_nobody(medium);
         }
-        if self.try_begin(listener, key, local).is_none() {
+        if self.try_begin(listener, key, medium).is_none() {
             self.counters.refused += 1;
-            self.link.arrived = 0..0;
+            self.links.ethernet.device.arrived = 0..0;
         }
     }
 
-    fn try_begin(&mut self, number: Number, key: Key, local: bool) -> Option<()> {
+    fn try_begin(&mut self, number: Number, key: Key, medium: Medium) -> Option<()> {
         let socket = self.sockets.get_mut(number)?;
         let (session, token) = (socket.session, socket.token);
         let Kind::Listener(listener) = &socket.kind else { return None };
@@ -170,15 +167,12 @@ impl Stack {
         self.holders.check(client, What::Flow).ok()?;
         let pages = if self.holders.is_crowded(client) { (1, 1) } else { pages };
         let buffers = Buffers::draw(ticket, pages.0, pages.1).ok()?;
-        let mut flow = Flow::new(buffers, key, local, Stage::Arriving(number));
+        let mut flow = Flow::new(buffers, key, medium, Stage::Arriving(number));
         let place = IpListenEndpoint { addr: Some(key.local.ip().into()), port: key.local.port };
         flow.tcp().listen(place).ok()?;
-        let mut newborn = self.newborn(local);
         let time = self.now();
-        match local {
-            true => newborn.poll_ingress_single(time, &mut self.loopback, &mut flow.held.socket),
-            false => newborn.poll_ingress_single(time, &mut self.link, &mut flow.held.socket),
-        };
+        let mut newborn = self.links.newborn(medium, time);
+        self.links.first_ingress(medium, &mut newborn, time, &mut flow.held.socket);
         if flow.tcp().state() != State::SynReceived {
             return None;
         }
@@ -198,10 +192,7 @@ impl Stack {
         let Some(Socket { kind: Kind::Flow(flow), armed, .. }) = self.sockets.get_mut(number) else { return };
         let set = &mut flow.held.socket;
         let wanted = loop {
-            let (outcome, wanted) = match flow.local {
-                true => (self.local.poll_egress(time, &mut self.loopback, set), self.local.poll_at(time, set)),
-                false => (self.ethernet.poll_egress(time, &mut self.link, set), self.ethernet.poll_at(time, set)),
-            };
+            let (outcome, wanted) = self.links.egress(flow.medium, time, set);
             // Each round sends one segment.
             if outcome == PollResult::None || wanted.is_none_or(|at| at > time) {
                 break wanted;
@@ -412,10 +403,9 @@ impl Stack {
         if remote.port == 0 || remote.ip().is_unspecified() || remote.ip().is_multicast() {
             return Err(NetError::BadAddress);
         }
-        let local = self.is_own(remote);
-        let source = match local {
-            true => remote.ip(),
-            false => self.source_for(remote.ip())?,
+        let (medium, source) = match self.is_own(remote) {
+            true => (Medium::Loopback, remote.ip()),
+            false => (Medium::Ethernet, self.source_for(remote.ip())?),
         };
         let (_, ticket) = self.claim(session, What::Flow)?;
         let port = self.dynamic_port(|stack, port| {
@@ -424,8 +414,8 @@ impl Stack {
             key.local != remote && !stack.flows.contains_key(&key) && !stack.listeners.contains_key(&port)
         })?;
         let key = Key { remote, local: Endpoint::new(source, port) };
-        let mut flow = Flow::new(Buffers::draw(ticket, PAGES.0, PAGES.1)?, key, local, Stage::Connecting);
-        let mut newborn = self.newborn(local);
+        let mut flow = Flow::new(Buffers::draw(ticket, PAGES.0, PAGES.1)?, key, medium, Stage::Connecting);
+        let mut newborn = self.links.newborn(medium, self.now());
         flow.tcp().connect(newborn.context(), wire(remote), wire(key.local)).map_err(|_| NetError::Unreachable)?;
         let number = self.add(session, token, Kind::Flow(Box::new(flow)))?;
         if let Some(socket) = self.sockets.get_mut(number) {
@@ -438,12 +428,12 @@ impl Stack {
 
     /// Whether this is one of our addresses.
     pub fn is_own(&self, remote: Endpoint) -> bool {
-        is_loopback(remote) || self.ethernet.has_ip_addr(smoltcp::wire::IpAddress::from(remote.ip()))
+        is_loopback(remote) || self.links.ethernet.interface.has_ip_addr(smoltcp::wire::IpAddress::from(remote.ip()))
     }
 
     /// The address of ours that leads there.
     pub fn source_for(&mut self, target: IpAddr) -> Result<IpAddr, NetError> {
-        let source = self.ethernet.get_source_address(&target.into()).ok_or(NetError::Unreachable)?;
+        let source = self.links.ethernet.interface.get_source_address(&target.into()).ok_or(NetError::Unreachable)?;
         let source = endpoint(source, 0).ip();
         if source.is_loopback() || source.is_unspecified() { Err(NetError::Unreachable) } else { Ok(source) }
     }

@@ -14,16 +14,19 @@ const HELD: [(&str, What); 4] =
 pub fn interfaces(stack: &Stack) -> String {
     let mut text = String::new();
     let mut line = |arguments: Arguments<'_>| text.write_fmt(arguments).unwrap_or_default();
-    line(format_args!("ethernet  {}\n", stack.ethernet.hardware_addr()));
-    for address in stack.ethernet.ip_addrs() {
+    line(format_args!("ethernet  {}\n", stack.links.ethernet.interface.hardware_addr()));
+    for address in stack.links.ethernet.interface.ip_addrs() {
         line(format_args!("          {address}\n"));
     }
     line(format_args!(
         "          {} frames received, {} sent, {} lost; {} connections found no room\n",
-        stack.counters.received, stack.link.outgoing.sent, stack.link.outgoing.lost, stack.counters.refused
+        stack.counters.received,
+        stack.links.ethernet.device.outgoing.sent,
+        stack.links.ethernet.device.outgoing.lost,
+        stack.counters.refused
     ));
     line(format_args!("local\n"));
-    for address in stack.local.ip_addrs() {
+    for address in stack.links.loopback.interface.ip_addrs() {
         line(format_args!("          {address}\n"));
     }
     for (name, what) in HELD {

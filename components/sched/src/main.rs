@@ -34,6 +34,9 @@ use scheduling::queues::Queues;
 struct Own {
     /// Below is the program: who needs more dies.
     stack: UnsafeCell<[u8; STACK_BYTES as usize]>,
+    /// How often it dispatched wrongly.
+    #[cfg(feature = "trial")]
+    round: core::sync::atomic::AtomicUsize,
     instance: UnsafeCell<Instance>,
 }
 
@@ -42,7 +45,12 @@ const _: () = assert!(offset_of!(Own, instance) + offset_of!(Instance, queues) +
 // SAFETY: the scheduler is never entered while it runs.
 unsafe impl Sync for Own {}
 
-static OWN: Own = Own { stack: UnsafeCell::new([0; STACK_BYTES as usize]), instance: UnsafeCell::new(Instance::new()) };
+static OWN: Own = Own {
+    stack: UnsafeCell::new([0; STACK_BYTES as usize]),
+    #[cfg(feature = "trial")]
+    round: core::sync::atomic::AtomicUsize::new(0),
+    instance: UnsafeCell::new(Instance::new()),
+};
 
 /// Lets a thread run; comes back only with a refusal.
 #[inline(always)]
@@ -53,11 +61,10 @@ fn dispatch(number: usize) -> u64 {
 /// Dispatches what may not run, now and then: the nucleus refuses it and nothing changes.
 #[cfg(feature = "trial")]
 fn dispatch_wrongly(ring: *mut Ring) {
-    use core::sync::atomic::{AtomicUsize, Ordering};
-    static ROUND: AtomicUsize = AtomicUsize::new(0);
+    use core::sync::atomic::Ordering;
     /// The first thread there is carries orphans, of which there are none; the others are no threads.
     const NOBODY: [usize; 4] = [1, abi::MAX_THREADS, abi::MAX_THREADS + 88, usize::MAX];
-    let round = ROUND.fetch_add(1, Ordering::Relaxed);
+    let round = OWN.round.fetch_add(1, Ordering::Relaxed);
     if is_unread(ring) {
         // Even to rest is refused while there is something new.
         dispatch(IDLE);

@@ -26,9 +26,9 @@ pub trait Nic {
     /// The hardware address, lowest byte first.
     #[repeatable]
     fn address(&self) -> Result<u64, NicError>;
-    /// Sends a batch of frames, each behind its length, to the end of the bytes or a length of 0; waits a little for room. What finds
-    /// none is lost, as on any wire, and so is what stands behind a frame that is no whole one. Gives the bytes up to where it stopped,
-    /// and how many frames were sent. A batch is less than a page, or one page.
+    /// Sends a batch of frames, each behind its length, to the end of the bytes or a length of 0, as far as the device has room. Never
+    /// waits. Gives the bytes up to where it stopped, and how many frames were sent: the client sends the rest later. What stands
+    /// behind a frame that is no whole one is lost. A batch is less than a page, or one page.
     #[repeatable]
     fn send(&self, #[window] batch: &[u8]) -> Result<(usize, u64), NicError>;
     /// Waits for frames until an absolute time. Gives a batch of as many as there are and fit, and its bytes; 0 = none

@@ -19,7 +19,7 @@ use protocols::bus::{BusClient, BusError};
 use protocols::nic::{NicError, NicServer};
 use runtime::server::{self, Serve};
 use runtime::sync::Mutex;
-use runtime::{Direct, Entry, op, program, thread};
+use runtime::{Direct, Entry, op, program};
 
 runtime::entry!(main);
 
@@ -27,10 +27,6 @@ runtime::entry!(main);
 const DEVICE: u64 = 0x1041_1af4;
 /// One waits in `receive`, others send.
 const ACTIVATIONS: usize = 3;
-
-/// How long a frame waits for room, in nanoseconds, and how often.
-const PAUSE: u64 = 100_000;
-const TRIES: usize = 100;
 
 static DEVICE_STATE: Mutex<Option<Device>> = Mutex::new(None);
 /// V by the interrupt, and by `wake`.
@@ -93,16 +89,9 @@ impl NicServer for Nic {
     }
 
     fn send(&self, _badge: u64, batch: Input<'_>) -> Result<(usize, u64), NicError> {
-        let (mut sent, mut at) = (0, 0);
-        // A device that is busy makes room soon: what is lost comes again only after a second.
-        for _ in 0..TRIES {
-            sent += with(|device| device.send_all(&batch, &mut at))??;
-            if at == batch.len() {
-                return Ok((at, sent));
-            }
-            thread::sleep(PAUSE).map_err(|_| NicError::Failed)?;
-        }
-        if sent == 0 { Err(NicError::Busy) } else { Ok((at, sent)) }
+        let mut at = 0;
+        let sent = with(|device| device.send_all(&batch, &mut at))??;
+        if at == 0 && !batch.is_empty() { Err(NicError::Busy) } else { Ok((at, sent)) }
     }
 
     fn receive(&self, _badge: u64, deadline: u64, mut into: Output<'_>) -> Result<usize, NicError> {
