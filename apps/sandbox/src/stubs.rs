@@ -3,7 +3,7 @@
 //! A stub knows nothing of interfaces. It passes words, bytes and entries on as they are, and what comes back. Of an entry that comes
 //! along, there or back, the other side gets a copy; of a call entry, a stub.
 //!
-//! Nobody reports an entry that the program lets go of. So a thread asks now and then, in the nucleus's list of portals, which stubs somebody
+//! The nucleus does not report that a program lets go of an entry. So a thread asks now and then, in the nucleus's list of portals, which stubs somebody
 //! still has ([`sweep`]).
 
 use alloc::format;

@@ -129,7 +129,7 @@ pub fn pause() {
     }
 }
 
-/// What the nucleus describes a thread.
+/// The record of a thread in the nucleus.
 #[derive(Clone, Copy, Debug)]
 pub struct Reported {
     pub is_blocked: bool,
@@ -138,7 +138,7 @@ pub struct Reported {
     pub cpu: u64,
 }
 
-/// What the nucleus describes the thread with a number.
+/// The record of the thread with a number.
 pub fn reported(number: u64) -> Option<Reported> {
     let (thread, _) = op::record::<info::Thread>(Entry::SPECIAL, number.checked_sub(1)?).ok()?;
     let is_blocked = thread.state == 3;
