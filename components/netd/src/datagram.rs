@@ -87,7 +87,7 @@ impl Stack {
         let time = self.now();
         self.links.ethernet.interface.poll_egress(time, &mut self.links.ethernet.device, &mut self.common.set);
         if self.common.set.get::<udp::Socket<'_>>(handle).send_queue() > 0 {
-            // The neighbour is not known yet, or others were before it.
+            // The neighbour is not known yet, others were before it, or the device has no room.
             self.settle_common();
         }
         Ok(())

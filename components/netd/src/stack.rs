@@ -1,7 +1,7 @@
 //! The protocols, sockets and sessions, behind one lock; and the main thread, which waits for frames and time.
 //!
 //! # Two interfaces
-//! `ethernet` leads through the driver, `local` is loopback. A connection belongs to one of them from its
+//! `links` has both: one leads through the driver, one is loopback. A connection belongs to one of them from its
 //! beginning.
 //!
 //! # One set of sockets for each connection

@@ -2,7 +2,7 @@
 //!
 //! Invariant: a thread that is `Ready` was posted to the active seat's ring since it last ran, or given to `sched` as
 //! operand of an event, or it is marked in `Cpu::unposted`. `sched` has it in its queue once it has read the ring. A thread
-//! whose last post is still unread is not posted again. The ring has fewer slots than there can be threads: a
+//! whose last post is still unread is not posted again, unless it moved meanwhile. The ring has fewer slots than there can be threads: a
 //! thread that finds it full is marked, and posted when `sched` has read what is there. Until then `sched` cannot dispatch.
 
 use super::numbers;
@@ -77,8 +77,17 @@ pub fn is_unread(ring: *mut SharedRing) -> bool {
     }
 }
 
-/// `Cpu::ring` while threads are still to be handed over: never read to the end.
-static UNREAD: [AtomicU32; 2] = [AtomicU32::new(1), AtomicU32::new(0)];
+/// `Cpu::ring` while threads are still to be handed over: the begin of a ring that is never read to the end.
+static UNREAD: [AtomicU32; UNREAD_WORDS] = {
+    let mut words = [const { AtomicU32::new(0) }; UNREAD_WORDS];
+    words[0] = AtomicU32::new(1);
+    words
+};
+
+/// Up to both counters of a ring.
+const UNREAD_WORDS: usize = core::mem::offset_of!(SharedRing, read) / 4 + 1;
+
+const _: () = assert!(core::mem::offset_of!(SharedRing, written) == 0);
 
 /// Whether threads of a CPU are still to be handed to its scheduler.
 pub fn has_more(cpu: Ref<Cpu>) -> bool {
@@ -96,12 +105,14 @@ fn post(thread: Ref<Thread>, seat: Seat) -> bool {
     posted.is_some()
 }
 
-/// Posts the thread to its scheduler now or later; one that takes its seat later gets it then.
+/// Posts the thread to its scheduler now or, if this is false, later; one that takes its seat later gets it then.
 #[inline(never)]
-fn post_or_mark(thread: Ref<Thread>) {
-    if thread.cpu.get().seat.get().is_some_and(|seat| !post(thread, seat)) {
+fn post_or_mark(thread: Ref<Thread>) -> bool {
+    let is_full = thread.cpu.get().seat.get().is_some_and(|seat| !post(thread, seat));
+    if is_full {
         mark(thread);
     }
+    !is_full
 }
 
 /// The ring of the thread's scheduler is full: that cannot dispatch before it got this thread, too.
@@ -226,6 +237,8 @@ pub fn hand_over(target: Ref<Cpu>) {
 
 /// Numbers of threads that one step of a hand-over looks at.
 const HANDED_OVER: usize = 16;
+/// Threads that one step posts which found the ring full.
+const POSTED_LATE: usize = 8;
 
 /// One step towards a scheduler that has all threads of its CPU that are ready: those that were there before it, then those
 /// that found its ring full.
@@ -240,13 +253,15 @@ pub fn hand_over_step(cpu: Ref<Cpu>) {
     }
 }
 
-/// Posts threads that are marked. One that finds the ring full again stays marked.
+/// Posts threads that are marked, until one finds the ring full again, which stays marked.
 fn post_marked(cpu: Ref<Cpu>) {
-    for _ in 0..HANDED_OVER {
+    for _ in 0..POSTED_LATE {
         let Some(number) = cpu.unposted.take() else { return };
         let is_ours = |thread: &Ref<Thread>| thread.runs.get() == Runs::Ready && thread.cpu.get() == cpu;
-        if let Some(thread) = numbers::by_number(cpu.held(), number).filter(is_ours) {
-            post_or_mark(thread);
+        if let Some(thread) = numbers::by_number(cpu.held(), number).filter(is_ours)
+            && !post_or_mark(thread)
+        {
+            return;
         }
     }
 }
@@ -256,7 +271,7 @@ fn hand_over_from(cpu: Ref<Cpu>, first: usize) {
     let end = numbers::used(held).min(first + HANDED_OVER);
     for number in first..end {
         match numbers::by_number(held, number).filter(|thread| thread.runs.get() == Runs::Ready) {
-            Some(thread) if thread.cpu.get() == cpu => post_or_mark(thread),
+            Some(thread) if thread.cpu.get() == cpu => drop(post_or_mark(thread)),
             Some(thread) if thread.cpu.get().seat.get().is_none() => drop(move_away(thread)),
             _ => {}
         }

@@ -184,7 +184,7 @@ fn audit(held: Held, frame: Frame, level: usize) {
     }
 }
 
-/// Where the table of threads is: behind the image, before [`WRITTEN`].
+/// Where the table of threads is: in the same 2 MiB as [`WRITTEN`], before it.
 pub const THREADS: usize = IMAGE + 0x1e_0000;
 /// Bytes that it has room for.
 pub const THREADS_BYTES: usize = 0x1_0000;
@@ -199,19 +199,21 @@ pub fn show_threads(held: Held, address: usize, frame: Frame) {
 pub fn begin_threads(held: Held) -> Result<(), &'static str> {
     let no_threads = paging::own_page((zeros() as u64) << 12, Own::Constants);
     let first = index(THREADS as u64, 0);
-    for entry in &table(held, TABLES.get()[2])[first..first + THREADS_BYTES / FRAME] {
+    for entry in &table(held, TABLES.get()[2])[first + 1..first + THREADS_BYTES / FRAME] {
         entry.set(no_threads);
     }
     show_threads(held, THREADS, boot_table(held)?);
     Ok(())
 }
 
-/// Sets what is mapped at an address behind the image, under the same last-level table.
+/// Sets what is mapped at an address under the last-level table of [`WRITTEN`].
 #[inline(never)]
 fn set_near_image(held: Held, address: usize, entry: u64) {
-    table(held, TABLES.get()[2])[index(address as u64, 0)].set(entry);
-    // A processor may have looked there ahead.
+    let place = &table(held, TABLES.get()[2])[index(address as u64, 0)];
+    // Nothing is there before something else is (Arm ARM, break-before-make); a processor may have looked there ahead.
+    place.set(0);
     paging::forget_own(address);
+    place.set(entry);
     paging::publish_entries_here();
 }
 

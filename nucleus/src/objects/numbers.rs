@@ -34,12 +34,14 @@ pub struct Marks<const WORDS: usize> {
     bits: [Cell<u64>; WORDS],
     /// How many are marked.
     count: Cell<usize>,
+    /// No number in a word before this is marked.
+    first: Cell<usize>,
 }
 
 impl<const WORDS: usize> Marks<WORDS> {
     /// None is marked.
     pub const fn new() -> Self {
-        Self { bits: [const { Cell::new(0) }; WORDS], count: Cell::new(0) }
+        Self { bits: [const { Cell::new(0) }; WORDS], count: Cell::new(0), first: Cell::new(0) }
     }
     /// Whether none is marked.
     #[inline(always)]
@@ -53,6 +55,7 @@ impl<const WORDS: usize> Marks<WORDS> {
         if bits.get() & bit == 0 {
             bits.update(|bits| bits | bit);
             self.count.update(|count| count + 1);
+            self.first.update(|first| first.min(number / 64));
         }
     }
     /// Takes the mark of a number away.
@@ -69,7 +72,8 @@ impl<const WORDS: usize> Marks<WORDS> {
         if self.is_empty() {
             return None;
         }
-        let word = self.bits.iter().position(|bits| bits.get() != 0)?;
+        let word = (self.first.get()..WORDS).find(|word| self.bits[*word].get() != 0)?;
+        self.first.set(word);
         let number = word * 64 + self.bits[word].get().trailing_zeros() as usize;
         self.unmark(number);
         Some(number)

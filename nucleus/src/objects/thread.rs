@@ -12,7 +12,7 @@ use core::mem::offset_of;
 pub enum Runs {
     /// It is the CPU's thread.
     Running = 0,
-    /// In `sched`'s queue or in the ring.
+    /// In `sched`'s queue, in the ring, or marked because that is full.
     Ready = 1,
     /// It waits, or has ended.
     Blocked = 3,
