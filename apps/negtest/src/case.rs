@@ -5,7 +5,7 @@ use alloc::string::{String, ToString};
 use runtime::abi::Error;
 use tool::println;
 
-/// What is done, and the outcome that is right.
+/// A step of a test, and its right outcome.
 pub enum Expected {
     /// The domain dies.
     Dies(fn()),

@@ -19,7 +19,7 @@ pub const PATIENCE: u64 = 50_000_000;
 /// Below our own priority: it runs when we wait.
 const SCHEDULE: Schedule = Schedule { priority: 8, slice: 1_000 };
 
-/// What a child reads. One at a time: `reported` copies it before the child starts.
+/// The page that a child reads. One at a time: `reported` copies it before the child starts.
 #[repr(C, align(4096))]
 struct Reported([u64; PAGE_BYTES / 8]);
 static mut REPORTED: Reported = Reported([0; PAGE_BYTES / 8]);

@@ -85,7 +85,7 @@ impl Stack {
         let socket = self.common.set.get_mut::<udp::Socket<'_>>(handle);
         socket.send_slice(bytes, wire(to)).map_err(|_| NetError::WouldBlock)?;
         let time = self.now();
-        self.links.ethernet.interface.poll_egress(time, &mut self.links.ethernet.device, &mut self.common.set);
+        self.links.ethernet.egress(time, &mut self.common.set);
         if self.common.set.get::<udp::Socket<'_>>(handle).send_queue() > 0 {
             // The neighbour is not known yet, others were before it, or the device has no room.
             self.settle_common();

@@ -31,7 +31,7 @@ const LOOPBACK_PACKETS: usize = 128;
 /// Bytes that they take, with the one that arrived and a spare one.
 pub const LOOPBACK_BYTES: usize = (LOOPBACK_PACKETS + 2) * (LOOPBACK_MTU + 64);
 
-/// What packets go over.
+/// The way of packets.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Medium {
     /// The driver.
@@ -42,13 +42,25 @@ pub enum Medium {
 
 /// An interface and its device.
 pub struct Link<D> {
-    /// What smoltcp knows of it.
+    /// Its addresses, routes and neighbours.
     pub interface: Interface,
     /// Where packets come from and go to.
     pub device: D,
 }
 
 impl<D: Device> Link<D> {
+    /// The packet that came is for these sockets.
+    #[inline]
+    fn ingress(&mut self, time: Instant, sockets: &mut SocketSet<'_>) {
+        self.interface.poll_ingress_single(time, &mut self.device, sockets);
+    }
+
+    /// These sockets send one packet each; gives whether one did something.
+    #[inline]
+    pub fn egress(&mut self, time: Instant, sockets: &mut SocketSet<'_>) -> PollResult {
+        self.interface.poll_egress(time, &mut self.device, sockets)
+    }
+
     /// Another interface with the same addresses, and a seed of its own.
     fn newborn(&mut self, hardware: HardwareAddress, time: Instant) -> Interface {
         let mut config = Config::new(hardware);
@@ -72,14 +84,13 @@ pub struct Links {
 }
 
 impl Links {
-    /// What came is for these sockets.
+    /// The packet that came over a medium is for these sockets.
     #[inline]
     pub fn ingress(&mut self, medium: Medium, time: Instant, sockets: &mut SocketSet<'_>) {
-        let Self { ethernet, loopback } = self;
         match medium {
-            Medium::Ethernet => ethernet.interface.poll_ingress_single(time, &mut ethernet.device, sockets),
-            Medium::Loopback => loopback.interface.poll_ingress_single(time, &mut loopback.device, sockets),
-        };
+            Medium::Ethernet => self.ethernet.ingress(time, sockets),
+            Medium::Loopback => self.loopback.ingress(time, sockets),
+        }
     }
 
     /// These sockets send one packet each; gives whether one did something, and when they want to be asked again.
@@ -90,18 +101,10 @@ impl Links {
         time: Instant,
         sockets: &mut SocketSet<'_>,
     ) -> (PollResult, Option<Instant>) {
-        #[inline]
-        fn of<D: Device>(
-            link: &mut Link<D>,
-            time: Instant,
-            sockets: &mut SocketSet<'_>,
-        ) -> (PollResult, Option<Instant>) {
-            let outcome = link.interface.poll_egress(time, &mut link.device, sockets);
-            (outcome, link.interface.poll_at(time, sockets))
-        }
+        let Self { ethernet, loopback } = self;
         match medium {
-            Medium::Ethernet => of(&mut self.ethernet, time, sockets),
-            Medium::Loopback => of(&mut self.loopback, time, sockets),
+            Medium::Ethernet => (ethernet.egress(time, sockets), ethernet.interface.poll_at(time, sockets)),
+            Medium::Loopback => (loopback.egress(time, sockets), loopback.interface.poll_at(time, sockets)),
         }
     }
 
@@ -224,7 +227,7 @@ impl Outgoing {
                 self.bytes -= taken;
             }
             Err(Failure::Refused(NicError::Busy)) => {}
-            // What a driver that died did not send is lost, as on any wire.
+            // A driver that died loses frames, as any wire does.
             other => {
                 let sent = other.map_or(0, |(_, sent)| sent);
                 self.sent += sent;

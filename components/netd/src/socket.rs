@@ -108,7 +108,7 @@ pub struct Flow {
     pub handle: SocketHandle,
     /// Both ends.
     pub key: Key,
-    /// What it goes over.
+    /// The way of its packets.
     pub medium: Medium,
     /// How far it is.
     pub stage: Stage,

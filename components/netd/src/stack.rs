@@ -251,9 +251,7 @@ impl Stack {
         let time = self.now();
         self.ask_soon(time);
         self.links.ethernet.interface.poll_maintenance(time);
-        while self.links.ethernet.interface.poll_egress(time, &mut self.links.ethernet.device, &mut self.common.set)
-            == PollResult::SocketStateChanged
-        {}
+        while self.links.ethernet.egress(time, &mut self.common.set) == PollResult::SocketStateChanged {}
         match self.common.set.get_mut::<dhcpv4::Socket<'_>>(self.dhcp).poll() {
             Some(dhcpv4::Event::Configured(lease)) => {
                 runtime::log!("address {}", lease.address);
@@ -303,7 +301,7 @@ impl Stack {
         self.addresses_changed();
     }
 
-    /// What is ours on the wire is ours on loopback too.
+    /// Loopback has the addresses of the wire, too.
     fn addresses_changed(&mut self) {
         let own: Vec<IpAddress> = self.links.ethernet.interface.ip_addrs().iter().map(IpCidr::address).collect();
         self.links.loopback.interface.update_ip_addrs(|addresses| {

@@ -21,10 +21,8 @@ pub fn make_room() -> Result<(), String> {
     let wanted = THREADS.load(Ordering::Relaxed) + frames.saturating_sub(FRAMES_OF_FEW) / FRAMES_OF_A_THREAD;
     let wanted = wanted.min(MAX_THREADS as u64);
     while THREADS.load(Ordering::Relaxed) + THREADS_OF_A_PAGE as u64 <= wanted {
-        match op::machine_threads(Entry::SPECIAL) {
-            Ok(threads) => THREADS.store(threads, Ordering::Relaxed),
-            Err(error) => return Err(error.to_string()),
-        }
+        let threads = op::machine_threads(Entry::SPECIAL).map_err(|error| error.to_string())?;
+        THREADS.store(threads, Ordering::Relaxed);
     }
     runtime::log!("room for {} threads", THREADS.load(Ordering::Relaxed));
     Ok(())
@@ -35,7 +33,7 @@ pub fn notes_pages() -> u64 {
     (NOTES_AT as u64 + THREADS.load(Ordering::Relaxed) * NOTE_BYTES as u64).div_ceil(PAGE_BYTES as u64)
 }
 
-/// What the account of a scheduler needs besides what the description says, which is for the least number of threads.
+/// Frames that the account of a scheduler needs beside those of the description, which are for the least number of threads.
 pub fn frames_of_more() -> u64 {
     notes_pages() - 1
 }

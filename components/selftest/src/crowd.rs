@@ -1,8 +1,5 @@
 //! As many threads as the machine has numbers for, all ready before one of them runs: more than the ring of a scheduler has room for.
 
-use core::sync::atomic::Ordering;
-
-use abi::layout::ENTRY_BYTES;
 use abi::{Error, NEVER, op as numbers};
 use alloc::vec::Vec;
 use runtime::entry::Owned;
@@ -10,7 +7,7 @@ use runtime::op::{self, Schedule};
 use runtime::{Entry, thread};
 
 use crate::check::{Check, hold};
-use crate::table::child::{Child, Page, Program};
+use crate::table::child::{Child, Page, Program, on_semaphore};
 use crate::table::places::PATIENCE;
 
 pub const CHECKS: &[Check] = &[
@@ -21,21 +18,11 @@ pub const CHECKS: &[Check] = &[
 /// Threads of a domain: it has no room for more message areas.
 const OF_A_DOMAIN: usize = abi::layout::MAX_ACTIVATIONS;
 
-/// What every thread does.
+/// The steps of every thread: V on one semaphore, then P on another one that nobody raises.
 static STEPS: Page = Page::new();
 
 fn text(error: Error) -> &'static str {
     error.text()
-}
-
-/// V on one semaphore, then P on another one that nobody raises.
-fn set_steps([raised, never]: [Entry; 2]) {
-    let at = |entry: Entry| (entry.0 * ENTRY_BYTES) as u64;
-    let steps = [[at(raised), numbers::V, 0, 0, 0, 0, 0], [at(never), numbers::P, NEVER, 0, 0, 0, 0]];
-    let words = core::iter::once(steps.len() as u64).chain(steps.into_iter().flatten());
-    for (place, word) in STEPS.0.iter().zip(words) {
-        place.store(word, Ordering::SeqCst);
-    }
 }
 
 /// A domain that knows both semaphores, in the same places as every other one.
@@ -43,7 +30,9 @@ fn domain(semaphores: [&Owned; 2]) -> Result<Child, Error> {
     let child = Child::new(Entry::ACCOUNT, 0, 1)?;
     child.show(&STEPS, 1, false)?;
     let [raised, never] = semaphores.map(|semaphore| child.give(semaphore.entry()));
-    set_steps([raised?, never?]);
+    let raises = on_semaphore(raised?, [numbers::V, 0, 0, 0, 0, 0]);
+    let waits = on_semaphore(never?, [numbers::P, NEVER, 0, 0, 0, 0]);
+    STEPS.set_steps(0, &[raises, waits]);
     Ok(child)
 }
 

@@ -10,7 +10,8 @@ use runtime::entry::Owned;
 use runtime::op::{self, LabelFrom};
 use runtime::server::{self, ServeWord};
 
-use crate::flows::{child, does, on_semaphore, operation};
+use crate::flows::{child, does};
+use crate::table::child::{on_semaphore, operation};
 
 const FRAMES: u64 = 64;
 
@@ -109,7 +110,7 @@ fn check(is_so: bool) -> Result<(), Error> {
     if is_so { Ok(()) } else { Err(Error::BadArgument) }
 }
 
-/// What comes of an action of a domain with these labels, or with the usual ones.
+/// The outcome of an action of a domain with these labels, or with the usual ones.
 fn tries(account: &Owned, labels: Option<[Entry; 2]>, action: Action<'_>) -> Result<String, String> {
     let text = |error: Error| error.text();
     let child = child(account, labels).map_err(text)?;

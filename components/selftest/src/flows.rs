@@ -1,7 +1,7 @@
 //! Whether labels are asked, by the table of operations: each operand that is judged is tried by a domain that is tainted and by one that is not, on what
 //! has the same labels as the domain and on what has not. With labels switched off all of that is done; what is printed says which.
 
-use abi::layout::{ENTRY_BYTES, FREE_START};
+use abi::layout::FREE_START;
 use abi::level::{ONE, STAR, THREE, TWO};
 use abi::op::{self as numbers, Judged, OperandKind, Operation};
 use abi::rights::{ALL, MAP_READ};
@@ -17,7 +17,7 @@ use runtime::server::{self, ServeWord};
 use runtime::{Entry, table};
 
 use crate::raw;
-use crate::table::child::{Child, Page, Program, Unit};
+use crate::table::child::{Child, Page, Program, Step, Unit, on_semaphore, operation};
 
 /// What a child is to do. It is shown to one at a time.
 static STEPS: Page = Page::new();
@@ -32,8 +32,6 @@ const MADE: u64 = 120;
 /// Frames of an account.
 const FRAMES: u64 = 64;
 
-/// A kind of operation, and its words.
-pub type Step = (u64, [u64; 6]);
 type Outcome<T> = Result<T, String>;
 
 fn text(error: Error) -> String {
@@ -87,22 +85,6 @@ pub fn child(account: &Owned, labels: Option<[Entry; 2]>) -> Result<Child, Error
     Ok(child)
 }
 
-/// Says what a child does next, from this word of the page on.
-fn set_steps(first: usize, steps: &[Step]) {
-    let words = steps.iter().flat_map(|(call, words)| [[*call].as_slice(), words].concat());
-    for (place, word) in core::iter::once(steps.len() as u64).chain(words).enumerate() {
-        STEPS.0[first + place].store(word, Ordering::SeqCst);
-    }
-}
-
-pub fn operation(index: usize, words: [u64; 6]) -> Step {
-    ((index * ENTRY_BYTES) as u64, words)
-}
-
-pub fn on_semaphore(entry: Entry, words: [u64; 6]) -> Step {
-    ((entry.0 * ENTRY_BYTES) as u64, words)
-}
-
 /// The status with which a child ended.
 fn status_of(child: &Child) -> Outcome<u64> {
     child.dies()?;
@@ -113,7 +95,7 @@ fn status_of(child: &Child) -> Outcome<u64> {
 
 /// What comes of a child's steps: the status of the last.
 pub fn does(child: &Child, steps: &[Step]) -> Outcome<u64> {
-    set_steps(0, steps);
+    STEPS.set_steps(0, steps);
     let _thread = child.start(Program::Steps(0)).map_err(text)?;
     status_of(child)
 }
@@ -140,7 +122,7 @@ impl Target {
                 if kind == OperandKind::Thread {
                     let never = Owned::new(op::semaphore_new(target._account.entry(), 0).map_err(text)?);
                     let index = child.give(never.entry()).map_err(text)?;
-                    set_steps(256, &[on_semaphore(index, [numbers::P, NEVER, 0, 0, 0, 0])]);
+                    STEPS.set_steps(256, &[on_semaphore(index, [numbers::P, NEVER, 0, 0, 0, 0])]);
                     target._thread = Some(never);
                     target.entry = Some(child.start(Program::Steps(256)).map_err(text)?);
                 } else if kind == OperandKind::Service {
@@ -394,10 +376,10 @@ fn wait_cut(world: &World, kind: OperandKind) -> Outcome<String> {
     let index = child.give(never.entry()).map_err(text)?;
     let until = op::clock() + 200_000_000;
     const { assert!(numbers::P == numbers::RECEIVE, "both wait until word 1") };
-    set_steps(0, &[on_semaphore(index, [numbers::P, until, 0, 0, 0, 0])]);
+    STEPS.set_steps(0, &[on_semaphore(index, [numbers::P, until, 0, 0, 0, 0])]);
     let taint = operation(numbers::LABEL, [numbers::LABEL_SEND, world.handle, THREE, 0, 0, 0]);
     let end = operation(numbers::THREAD_ID, [0; 6]);
-    set_steps(256, &[taint, end]);
+    STEPS.set_steps(256, &[taint, end]);
     let _waits = child.start(Program::Steps(0)).map_err(text)?;
     runtime::thread::sleep(20_000_000).map_err(text)?;
     let _taints = child.start(Program::Steps(256)).map_err(text)?;
@@ -416,7 +398,7 @@ fn page_cut(world: &World) -> Outcome<String> {
     if number() == before {
         return Err("it does not write".into());
     }
-    set_steps(0, &[operation(numbers::LABEL, [numbers::LABEL_SEND, world.handle, THREE, 0, 0, 0])]);
+    STEPS.set_steps(0, &[operation(numbers::LABEL, [numbers::LABEL_SEND, world.handle, THREE, 0, 0, 0])]);
     let _taints = child.start(Program::Steps(0)).map_err(text)?;
     runtime::thread::sleep(50_000_000).map_err(text)?;
     let outcome = if child.has_died() { "it may not write any more" } else { "it still writes" };
@@ -521,7 +503,7 @@ fn deaths(world: &World) -> Outcome<String> {
         op::p(entry, 0).map_err(text)?;
         child.give(entry).map_err(text)?;
         op::domain_set_death_semaphore(child.domain.entry(), entry).map_err(text)?;
-        set_steps(0, &[operation(numbers::THREAD_ID, [0; 6])]);
+        STEPS.set_steps(0, &[operation(numbers::THREAD_ID, [0; 6])]);
         let _thread = child.start(Program::Steps(0)).map_err(text)?;
         said.push(if op::p(entry, op::clock() + 50_000_000).is_ok() { "notified" } else { "not notified" });
     }

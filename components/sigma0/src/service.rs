@@ -23,7 +23,7 @@ impl Serve for Service {
     }
 }
 
-/// What the nucleus said, as the caller learns it.
+/// The refusal of the nucleus as an error of this interface.
 fn reported(error: Error) -> Sigma0Error {
     match error {
         Error::AccountExhausted => Sigma0Error::AccountExhausted,

@@ -23,7 +23,7 @@ pub struct BootInfo {
     pub regions: usize,
     /// The boot archive (cpio, newc).
     pub archive: Region,
-    /// What the firmware describes the machine: the physical address of the ACPI root pointer or of the device tree, 0 if
+    /// The firmware's description of the machine: the physical address of the ACPI root pointer or of the device tree, 0 if
     /// unknown.
     pub firmware: u64,
     /// The command line has the word [`LABELS_OFF`].

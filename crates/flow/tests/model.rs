@@ -73,7 +73,7 @@ enum Action {
     Observe,
 }
 
-/// What of an action others see, and the one who does it.
+/// The effects of an action that others see, and its actor.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 struct Seen {
     /// By who does it: whether it was done.

@@ -187,13 +187,15 @@ fn admit(payer: Ref<Domain>, from: &Labels, to: &Labels, portal: Label) -> Resul
     }
 }
 
-/// A step of finding out whether a domain may tell another one.
+/// A step of finding out whether a domain may report something to another one.
 fn may_report(payer: Ref<Domain>, from: &Labels, to: &Labels) -> Result<bool, Stop> {
     if is_off(payer.held()) {
         return Ok(true);
     }
     let all = [from.send, from.receive, to.send, to.receive];
-    labels::ask(payer.held(), labels::TELLS, payer.account, &all, |pool, work| rules::may_report(pool, work, from, to))
+    labels::ask(payer.held(), labels::REPORTS, payer.account, &all, |pool, work| {
+        rules::may_report(pool, work, from, to)
+    })
 }
 
 /// Its labels, if they are changing.
@@ -347,7 +349,7 @@ fn look_at_upcall(domain: Ref<Domain>, labelled: Ref<Labelled>) -> Result<Look, 
 }
 
 fn look_at_maker(domain: Ref<Domain>, labelled: Ref<Labelled>) -> Result<Look, Stop> {
-    match domain.maker.map_or(Ok(Some(true)), |maker| stays(domain, labelled, maker, How::Tells))? {
+    match domain.maker.map_or(Ok(Some(true)), |maker| stays(domain, labelled, maker, How::Reports))? {
         Some(true) => Ok(Look::Over),
         Some(false) => Err(Error::Flow.into()),
         None => Ok(Look::Again),
@@ -359,7 +361,7 @@ fn look_at_child(domain: Ref<Domain>, labelled: Ref<Labelled>) -> Result<Look, S
     let done = labelled.stage.get().done;
     let is_next = |child: &Ref<Domain>| child.maker == Some(domain) && (done == 0 || child.number < done);
     let Some(child) = domains::all(domain.held()).find(is_next) else { return Ok(Look::Over) };
-    match stays(domain, labelled, child, How::IsTold)? {
+    match stays(domain, labelled, child, How::IsReportedTo)? {
         Some(true) => Ok(Look::Past(child.number)),
         Some(false) => Err(Error::Flow.into()),
         None => Ok(Look::Again),
@@ -530,10 +532,10 @@ enum How {
     Calls(Label),
     /// The other calls it.
     IsCalled,
-    /// It tells the other something.
-    Tells,
-    /// The other tells it something.
-    IsTold,
+    /// It reports something to the other.
+    Reports,
+    /// The other reports something to it.
+    IsReportedTo,
 }
 
 /// Whether this may go on between the domain, as it will be, and another one. If the other one's labels are changing, too, what it will
@@ -548,8 +550,8 @@ fn stays(domain: Ref<Domain>, labelled: Ref<Labelled>, other: Ref<Domain>, how: 
     let allowed = match how {
         How::Calls(portal) => may_call(domain, &next, &side, portal)?,
         How::IsCalled => may_call(domain, &side, &next, OPEN)?,
-        How::Tells => may_report(domain, &next, &side)?,
-        How::IsTold => may_report(domain, &side, &next)?,
+        How::Reports => may_report(domain, &next, &side)?,
+        How::IsReportedTo => may_report(domain, &side, &next)?,
     };
     if allowed && others_next.is_some() && !stage.side {
         labelled.stage.set(Stage { side: true, ..stage });

@@ -102,8 +102,8 @@ pub const BOUND: u8 = 4;
 pub const PORTAL: u8 = 12;
 /// What a caller may do is asked, or a domain with a page.
 pub const MAY: u8 = 6;
-/// Whether a domain may tell another one is asked.
-pub const TELLS: u8 = 7;
+/// Whether a domain may report something to another one is asked.
+pub const REPORTS: u8 = 7;
 /// Whether two domains may share memory is asked.
 pub const SHARE: u8 = 11;
 /// Whether a domain may change an object is asked.

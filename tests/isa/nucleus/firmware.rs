@@ -1,1 +1,1 @@
-//! What the firmware describes the machine: private to an ISA.
+//! The firmware's description of the machine: private to an ISA.

@@ -171,7 +171,7 @@ fn end_callee(turn: &mut Turn, end: End) -> Result<(), &'static str> {
         return hold(victim.finish()? == 0, "the account took what was in it along");
     }
     if matches!(turn.when, Asleep | Race) {
-        // Who waits in a domain that died is notified when it is removed.
+        // A waiting thread of a dead domain is notified when the domain is removed.
         drop(child.take());
     }
     let result = victim.finish()?;

@@ -14,6 +14,19 @@ use super::programs::{self, ANSWER, PLACE, word};
 
 const PAGE: u64 = PAGE_BYTES as u64;
 
+/// A system call of a child: the system call register, and words 0 to 5.
+pub type Step = (u64, [u64; 6]);
+
+/// An operation of the nucleus as a step.
+pub fn operation(index: usize, words: [u64; 6]) -> Step {
+    ((index * ENTRY_BYTES) as u64, words)
+}
+
+/// An operation on the entry of a child as a step.
+pub fn on_semaphore(entry: Entry, words: [u64; 6]) -> Step {
+    operation(entry.0, words)
+}
+
 /// A page of words that several domains see.
 #[repr(align(4096))]
 pub struct Page(pub [AtomicU64; PAGE_BYTES / 8]);
@@ -24,6 +37,13 @@ impl Page {
     }
     pub fn address(&'static self) -> u64 {
         core::ptr::from_ref(self) as u64
+    }
+    /// Writes steps for [`Program::Steps`] at this number of words from its begin.
+    pub fn set_steps(&self, first: usize, steps: &[Step]) {
+        let words = steps.iter().flat_map(|(call, words)| core::iter::once(call).chain(words)).copied();
+        for (place, word) in core::iter::once(steps.len() as u64).chain(words).enumerate() {
+            self.0[first + place].store(word, Ordering::SeqCst);
+        }
     }
     /// Sees to it that it is there. A store, because to add nothing to a word may be compiled to a fence that does not touch it.
     fn touch(&self) {
