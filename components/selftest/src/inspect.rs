@@ -11,6 +11,7 @@ use crate::check::{Check, hold};
 
 pub const CHECKS: &[Check] = &[
     ("who may look at the machine may do nothing else with it", only_look),
+    ("the right to write to the machine is not that to control it", not_control),
     ("the list of portals holds those that there are", portals),
     ("a portal is found wherever it stands in a table", alone),
     ("a position in the list of portals that means nothing is refused, or goes on", positions),
@@ -131,6 +132,16 @@ fn positions() -> Result<(), &'static str> {
     hold(unknown == Err(Error::BadArgument), "a list that there is not")
 }
 
+/// To change what all domains have in common takes more than to write.
+fn not_control() -> Result<(), &'static str> {
+    let writes = Owned::new(op::entry_duplicate(Entry::SPECIAL, rights::WRITE).map_err(text)?);
+    let machine = writes.entry();
+    hold(op::machine_threads(machine) == Err(Error::NoRight), "it may make room for threads")?;
+    hold(op::machine_handles(machine, [1, 2]) == Err(Error::NoRight), "it may set the key of handles")?;
+    hold(op::machine_device(machine, 0xfee0_0000, layout::FREE_START) == Err(Error::NoRight), "it may map devices")?;
+    hold(op::machine_physical(machine, layout::PROGRAM_START) == Err(Error::NoRight), "it may ask for addresses")
+}
+
 fn only_look() -> Result<(), &'static str> {
     let look = Owned::new(op::entry_duplicate(Entry::SPECIAL, rights::READ).map_err(text)?);
     let machine = look.entry();
@@ -152,6 +163,7 @@ fn only_look() -> Result<(), &'static str> {
     hold(op::machine_ports(machine, 0x2f8, 8) == Err(Error::NoRight), "it may take ports")?;
     hold(op::machine_device(machine, 0xfee0_0000, layout::FREE_START) == Err(Error::NoRight), "it may map devices")?;
     hold(op::machine_physical(machine, layout::PROGRAM_START) == Err(Error::NoRight), "it may ask for addresses")?;
+    hold(op::machine_threads(machine) == Err(Error::NoRight), "it may make room for threads")?;
     hold(op::machine_archive(machine, Entry::DOMAIN) == Err(Error::NoRight), "it may show the boot archive")?;
     hold(op::entry_duplicate(machine, rights::ALL) == Err(Error::NoRight), "it may pass it on")?;
     let without = Owned::new(op::entry_duplicate(Entry::SPECIAL, rights::WRITE).map_err(text)?);
