@@ -46,7 +46,7 @@ unsafe impl Source for Range {
     fn acquire<B: Binning>(talc: &mut Talc<Self, B>, layout: Layout) -> Result<(), ()> {
         // The first blocks lie in the last page of the program, which is there.
         let (start, first, margin) = match talc.source.end {
-            0 => (startup::image_end().next_multiple_of(16), startup::heap_start(), FIRST_MARGIN),
+            0 => (startup::image_end(), startup::heap_start(), FIRST_MARGIN),
             end => (end, end, MARGIN),
         };
         let bytes = (layout.size() as u64).checked_add(layout.align() as u64 + margin).ok_or(())?;

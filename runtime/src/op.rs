@@ -475,6 +475,11 @@ pub fn records<R: Record>(machine: Entry) -> impl Iterator<Item = Result<R>> {
     records_of(machine, R::WHAT)
 }
 
+/// All records of domains that are dead, and wait for their owner to remove them.
+pub fn ended_domains(machine: Entry) -> impl Iterator<Item = Result<info::Domain>> {
+    records_of(machine, info::DOMAIN | info::ENDED)
+}
+
 /// All records of a kind but those of domains that are tainted.
 pub fn untainted_records<R: Record>(machine: Entry) -> impl Iterator<Item = Result<R>> {
     records_of(machine, R::WHAT | info::UNTAINTED)

@@ -1,8 +1,8 @@
 //! The start and the end of a program, and what it was told at the start.
 
 pub use crate::startup::{
-    Arguments, STATUS_OF_CLOSED, STATUS_OF_NO_DEVICE, argument, environment, heap_start, name, portal, schedule,
-    startup, variable,
+    Arguments, STATUS_OF_CLOSED, STATUS_OF_NO_DEVICE, argument, environment, heap_start, image_end, name, number,
+    portal, schedule, startup, variable,
 };
 
 use crate::startup::{begin, end};

@@ -35,9 +35,9 @@ unsafe extern "C" {
     static __image_end: u8;
 }
 
-/// Address of the first byte behind the program, in a page that can be written.
-pub(crate) fn image_end() -> u64 {
-    &raw const __image_end as u64
+/// Address behind the program, a multiple of 16, in its last page or at the end of that. It can be written; what lies there is 0.
+pub fn image_end() -> u64 {
+    (&raw const __image_end as u64).next_multiple_of(16)
 }
 
 /// Address of the first page behind the program: from here on its heap is paged.
@@ -107,6 +107,12 @@ pub fn environment() -> impl Iterator<Item = &'static str> {
 /// The value of an environment variable.
 pub fn variable(name: &str) -> Option<&'static str> {
     startup()?.variable(name)
+}
+
+/// The number that an environment variable gives. `roottask` gives to components `FRAMES`, those of their account, and `THREADS`, the
+/// numbers of threads that they may have (0: as many as there are).
+pub fn number(name: &str) -> Option<u64> {
+    variable(name)?.parse().ok()
 }
 
 /// The name that the program was loaded under.

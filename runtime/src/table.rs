@@ -14,8 +14,10 @@ use crate::Entry;
 #[cfg(all(feature = "alloc", not(test)))]
 use crate::heap::draw;
 
-/// Words for the first 4,096 indices.
+/// Words for the first indices.
 const WORDS: usize = 64;
+/// Indices of a program that has no heap are below this.
+pub const WITHOUT_HEAP: usize = WORDS * 64;
 /// Words for all.
 const ALL_WORDS: usize = MAX_TABLE_ENTRIES / 64;
 /// Words of a page.

@@ -11,7 +11,7 @@ use crate::project::{Project, write};
 use anyhow::Result;
 use std::fmt::Write as _;
 use system::host::{ComponentText, Description};
-use system::{Account, Restart, Special};
+use system::{Restart, Special};
 
 const WIDTH: usize = 210;
 const HEIGHT: usize = 96;
@@ -125,11 +125,8 @@ fn boxed(placed: &Placed, isa: Isa) -> String {
     let (x, y) = (placed.x, placed.y);
     let kind = if is_base(component) { "base" } else { "service" };
     let mut svg = format!(r#"<rect class="{kind}" x="{x}" y="{y}" width="{WIDTH}" height="{HEIGHT}" rx="8"/>"#);
-    let account = match component.account.value {
-        Account::Frames(frames) => size(frames.into()),
-        Account::Rest => "the rest".to_string(),
-    };
-    let priority = format!("{account}, priority {}", component.priority.value);
+    let more = if component.rest.value != 0 { " or more" } else { "" };
+    let priority = format!("{}{more}, priority {}", size(component.account.value.into()), component.priority.value);
     let restart = match component.restart.value {
         Restart::Always => "started again",
         Restart::Never => "stays dead",

@@ -12,8 +12,8 @@ use cpio::Writer;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
+use system::Special;
 use system::host::{At, ComponentText, Description, Plan, Problem, ProgramText, Surroundings};
-use system::{Account, Special};
 
 /// The commands that the shell runs at the start of the system.
 const RUN_PATH: &str = "etc/run";
@@ -320,13 +320,10 @@ const MOST_NOTES: u64 =
 
 /// Accounts in which not even the program has room, whose writable pages `pages` tells. What it takes when it runs, nobody knows.
 fn too_small(description: &Description, pages: impl Fn(&Program) -> Result<u64>) -> Result<Vec<Problem>> {
-    let components = description.components.iter().filter_map(|component| match component.account.value {
-        Account::Frames(frames) => {
-            // `roottask` pays for what notes on more threads take than on the fewest.
-            let notes = if component.special.value == Special::Scheduler { MOST_NOTES } else { 0 };
-            Some((&component.name.value, component.account.line, frames, program_of(component), notes))
-        }
-        Account::Rest => None,
+    let components = description.components.iter().map(|component| {
+        // `roottask` pays for what notes on more threads take than on the fewest.
+        let notes = if component.special.value == Special::Scheduler { MOST_NOTES } else { 0 };
+        (&component.name.value, component.account.line, component.account.value, program_of(component), notes)
     });
     let own = description.programs.iter().filter(|program| program.account > 0);
     let own = own.map(|program| {
@@ -419,7 +416,7 @@ mod tests {
         let project = Project { target: root.join("target"), root, isa: Isa::default() };
         let mut system = System::read(&project, Path::new("systems/minimal.toml"))?;
         let sched = system.description.components.iter_mut().find(|component| component.name.value == "sched");
-        sched.context("has no scheduler")?.account = At { value: Account::Frames(12), line: 7 };
+        sched.context("has no scheduler")?.account = At { value: 12, line: 7 };
         let problems = |pages: u64| {
             too_small(&system.description, |program| Ok(if program.0 == "sched" { pages + MOST_NOTES } else { 0 }))
         };

@@ -5,6 +5,7 @@ use crate::command_line::MemoryOptions;
 use crate::image::{self, Size, System};
 use crate::project::{Project, read};
 use anyhow::{Result, anyhow};
+use system::frames_of_all;
 
 /// Bytes of a frame.
 const FRAME: usize = 4096;
@@ -32,7 +33,7 @@ pub fn memory(project: &Project, options: &MemoryOptions) -> Result<u8> {
     let description = &system.description;
     let mut kept = description.frames_needed(cpus) - description.reserved_frames;
     for component in &description.components {
-        let account = component.account.value.frames_of_all(component.special.value, cpus);
+        let account = frames_of_all(component.account.value, component.special.value, cpus);
         let vault = u64::from(component.vault.unwrap_or(0));
         kept -= account + vault;
         println!("{:>7}  {}", (account + vault) * 4, component.name.value);

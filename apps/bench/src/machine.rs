@@ -7,6 +7,7 @@ use runtime::abi::{PAGE_BYTES, info};
 use tool::inspect;
 
 use crate::measure::Row;
+use crate::peer;
 
 /// Ticks from reset to the moment when the shell was about to print its first prompt (or to run the commands
 /// that it was given instead). The shell notes it in the log; the counter starts at reset.
@@ -64,6 +65,30 @@ pub fn system() -> Result<Row, String> {
     let this: u64 = domains.iter().filter(|(name, _)| name == "bench").map(|(_, domain)| domain.charged).sum();
     let rest = frames.charged.checked_sub(this).ok_or("less is charged than this program has")?;
     Ok(Row::bytes(rest * page).with("archive", archive * page))
+}
+
+/// Bytes that a process takes that does nothing: of the whole machine, and of its own account.
+pub fn process() -> Result<Row, String> {
+    const PROCESSES: u64 = 16;
+    /// Frames of the account of each.
+    const FRAMES: u64 = 40;
+    let text = |error: inspect::Refusal| error.to_string();
+    let charged = || inspect::frames().map(|frames| frames.charged).map_err(text);
+    let sleep = || peer::spawn(&["/bin/sleep", "1000"], FRAMES);
+    // What is allocated once is there.
+    sleep()?.end().map_err(text)?;
+    let before = charged()?;
+    let made = (0..PROCESSES).map(|_| sleep()).collect::<Result<Vec<_>, _>>()?;
+    // They have come to rest.
+    runtime::thread::sleep(100_000_000).map_err(|error| error.to_string())?;
+    let all = charged()? - before;
+    let domains = inspect::domains().map_err(text)?;
+    let own: u64 = domains.iter().filter(|(name, _)| name == "sleep").map(|(_, domain)| domain.charged).sum();
+    for child in made {
+        child.end().map_err(text)?;
+    }
+    let bytes = |frames: u64| frames * PAGE_BYTES as u64 / PROCESSES;
+    Ok(Row::bytes(bytes(all)).of(PROCESSES).with("account", bytes(own)))
 }
 
 /// Frames charged to a domain's account, without those passed on to the accounts of domains that it made.

@@ -82,6 +82,7 @@ const BENCHMARKS: &[(&str, Benchmark)] = &[
     ("boot", machine::boot),
     ("resident", machine::resident),
     ("system", machine::system),
+    ("process", machine::process),
     ("portal-of-new-shape", portals::of_new_shape),
     ("portal-of-known-shape", portals::of_known_shape),
     ("shape-code", portals::code),

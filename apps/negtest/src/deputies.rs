@@ -207,7 +207,10 @@ fn ticket() -> Result<String, String> {
         return Err(format!("another program is not refused, at step {ended}"));
     }
     sigma0.forget(ticket).map_err(text)?;
-    Ok(format!("refused: {}", Sigma0Error::NotManaged))
+    if sigma0.make_room(1000) != Err(Failure::Refused(Sigma0Error::NotRoottask)) {
+        return Err("a program makes room for tickets".to_string());
+    }
+    Ok(format!("refused: {}; {}", Sigma0Error::NotManaged, Sigma0Error::NotRoottask))
 }
 
 /// `negtest --ticket NUMBER`: uses a ticket of another program. Gives the step that was not refused.

@@ -20,6 +20,8 @@ use runtime::sync::Mutex;
 use runtime::{Direct, Entry, op};
 use sockets::{Endpoint, NetError, Session};
 
+use loader::startup::Contents;
+use runtime::child::Child;
 use tool::inspect::{self, PROC};
 
 use crate::case::Case;
@@ -34,6 +36,8 @@ pub const ALL: &[Case] = &[
     Case::tried("rewrite", "what is said about a death, written over by another thread", rewritten),
     Case::tried("session", "all room for files, and all memory and places for programs", session),
     Case::tried("kept", "the part kept for the shell, asked for by a program", kept),
+    Case::tried("processes", "a thousand processes at the same time", processes),
+    Case::tried("unasked", "programs that end, and whose status nobody asks for", unasked),
     Case::tried("sockets", "connections on an account with too few frames, every number of them", connections),
 ];
 
@@ -99,6 +103,106 @@ fn all_tickets() -> Result<String, String> {
         return Err("somebody did not come back".to_string());
     }
     Ok("none is left for programs; schedulers and a component came back, programs started".to_string())
+}
+
+/// Processes at the same time, and frames of each.
+const MANY: usize = 1000;
+const FRAMES_OF_EACH: u64 = 36;
+/// Frames that servers take once, sooner or later, when there are several CPUs.
+const ONCE: u64 = 8;
+/// State of a thread that waits.
+const BLOCKED: u64 = 3;
+/// Nanoseconds until all that were started sleep, at most.
+const PATIENCE: u64 = 10_000_000_000;
+
+/// A thousand programs are started, sleep, are listed and ended; then all of their memory is back.
+fn processes() -> Result<String, String> {
+    let text = |error: &dyn core::fmt::Display| error.to_string();
+    let domains = || -> Result<BTreeMap<u64, info::Domain>, String> {
+        let domains = inspect::domains().map_err(|error| text(&error))?;
+        Ok(domains.into_iter().filter(|(name, _)| name == "many").map(|(_, domain)| (domain.number, domain)).collect())
+    };
+    let us = op::domain_number(Entry::DOMAIN).map_err(|error| text(&error))?;
+    // But for our own: the lists that we keep take more or less of the heap.
+    let charged = || -> Result<u64, String> {
+        let domains = inspect::domains().map_err(|error| text(&error))?;
+        let own = domains.iter().find(|(_, domain)| domain.number == us).map_or(0, |(_, domain)| domain.charged);
+        inspect::frames().map(|frames| frames.charged - own).map_err(|error| text(&error))
+    };
+    let ended = Owned::new(op::semaphore_new(Entry::OWN, 0).map_err(|error| text(&error))?);
+    let contents = Contents { schedule: 0, name: "many", streams: ["null"; 3], compartments: &[] };
+    // What is allocated once is there before we count.
+    let mut made: Vec<Child> = Vec::with_capacity(MANY);
+    for round in 0..2 {
+        let before = charged()?;
+        while made.len() < MANY {
+            let child = launch::spawn_with("/bin/sleep", &contents, &["10000"], FRAMES_OF_EACH);
+            let child = child.map_err(|error| format!("after {}: {error}", made.len()))?;
+            child.notify(ended.entry()).map_err(|error| text(&error))?;
+            made.push(child);
+        }
+        let deadline = op::clock() + PATIENCE;
+        let all = loop {
+            let all = domains()?;
+            let threads = inspect::threads().map_err(|error| text(&error))?;
+            let ours = threads.iter().filter(|thread| all.contains_key(&thread.home));
+            let asleep = ours.filter(|thread| thread.state == BLOCKED && thread.used > 0).count();
+            if all.len() == MANY && asleep == MANY {
+                break all;
+            }
+            if op::clock() > deadline {
+                return Err(format!("{} of {MANY} are there, {asleep} of them sleep", all.len()));
+            }
+        };
+        let frames = all.values().map(|domain| domain.charged).sum::<u64>();
+        let of_each = frames.div_ceil(MANY as u64);
+        if charged()? < before + frames {
+            return Err(format!("{frames} frames are not charged"));
+        }
+        tool::println!("processes: {MANY} sleep, with {} KiB each", of_each * 4);
+        for child in made.drain(..) {
+            child.kill().map_err(|error| text(&error))?;
+            op::p(ended.entry(), runtime::abi::NEVER).map_err(|error| text(&error))?;
+            if child.ended().map_err(|error| text(&error))? != Some(info::status::KILLED) {
+                return Err("one did not end".to_string());
+            }
+        }
+        let (left, after) = (domains()?.len(), charged()?);
+        if left != 0 || round > 0 && after > before + ONCE {
+            return Err(format!("{left} are left, and {after} frames are charged, not {before}"));
+        }
+    }
+    Ok(format!("{MANY} ran, were listed and ended, twice"))
+}
+
+/// Programs whose end is awaited, and whose status is never asked for, until no more can be started. Their records go when who awaits is
+/// gone.
+fn unasked() -> Result<String, String> {
+    let ended = Owned::new(op::semaphore_new(Entry::OWN, 0).map_err(|error| error.to_string())?);
+    let contents = Contents { schedule: 0, name: "unasked", streams: ["null"; 3], compartments: &[] };
+    let start = || launch::spawn_with("/bin/true", &contents, &[], FRAMES_OF_EACH);
+    let mut children = Vec::new();
+    let refusal = loop {
+        match start() {
+            Ok(child) => {
+                child.notify(ended.entry()).map_err(|error| error.to_string())?;
+                op::p(ended.entry(), runtime::abi::NEVER).map_err(|error| error.to_string())?;
+                children.push(child);
+            }
+            Err(refusal) => break refusal,
+        }
+    };
+    if refusal != Failure::Refused(ProcessError::TooMany) {
+        return Err(format!("after {}: {refusal}", children.len()));
+    }
+    drop(ended);
+    start().and_then(|child| child.wait()).map_err(|error| format!("when nobody awaits them: {error}"))?;
+    // The one that ended first was forgotten for that.
+    let statuses = [children.first(), children.last()].map(|child| child.map(Child::ended));
+    if statuses != [Some(Err(Failure::Refused(ProcessError::NoSuchProcess))), Some(Ok(Some(0)))] {
+        return Err(format!("the status of the first and the last is {statuses:?}"));
+    }
+    Ok(format!("refused after {}: {refusal}", children.len()))
 }
 
 /// Frames that a connection needs at most.

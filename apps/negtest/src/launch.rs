@@ -61,6 +61,11 @@ impl Process {
         child.wait().map_err(|error| error.to_string())
     }
 
+    /// Its status if it has ended. Once.
+    pub fn ended(&self) -> Option<u64> {
+        self.0.as_ref().and_then(|child| child.ended().ok().flatten())
+    }
+
     /// Has its end begin.
     pub fn begin_end(&self) {
         let _ = self.0.as_ref().map(Child::kill);

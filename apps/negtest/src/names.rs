@@ -3,10 +3,11 @@
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use core::ops::RangeInclusive;
 
 use idl::{Delegate, Failure};
 use protocols::listing::Listing;
-use protocols::names::{MAX_NAMES, NamesClient, NamesError};
+use protocols::names::{FEWEST_OF_PROGRAMS, MOST_OF_PROGRAMS, NamesClient, NamesError};
 use protocols::parent::{MAX_PROGRAM_SERVICES, ParentClient, ParentError};
 use protocols::process::Force;
 use protocols::random::RandomClient;
@@ -40,8 +41,9 @@ const COMPONENTS: [&str; 14] = [
 ];
 /// Those of them that only portals of the description lead to.
 const PRIVATE: [&str; 3] = ["bus", "nic", "entropy"];
-/// So many programs that take all the names they can take all that programs may have.
-const HOARDERS: usize = MAX_NAMES / 2 / MAX_PROGRAM_SERVICES;
+/// So many programs that take all the names they can take all that programs may have, on any machine.
+const HOARDERS: RangeInclusive<usize> =
+    FEWEST_OF_PROGRAMS / MAX_PROGRAM_SERVICES..=MOST_OF_PROGRAMS / MAX_PROGRAM_SERVICES;
 const MILLISECOND: u64 = 1_000_000;
 
 /// A service that answers with what it has.
@@ -183,16 +185,18 @@ pub fn hoarder(own: &str) -> u8 {
     }
 }
 
-/// Waits until a service of this name is there.
-fn found(name: &str) -> Result<(), String> {
-    let deadline = op::clock() + 5000 * MILLISECOND;
-    while Connection::new(Name(name)).entry().is_err() {
-        if op::clock() > deadline {
-            return Err(format!("nobody publishes {name}"));
+/// Waits until a program has its last name, or was refused one.
+fn has_all(hoarder: &Process, own: &str) -> Result<bool, String> {
+    let (deadline, name) = (op::clock() + 5000 * MILLISECOND, hoarded(own, MAX_PROGRAM_SERVICES - 1));
+    while Connection::new(Name(&name)).entry().is_err() {
+        match hoarder.ended() {
+            Some(1) => return Ok(false),
+            Some(status) => return Err(format!("a hoarder ended with {status:#x}")),
+            None if op::clock() > deadline => return Err(format!("nobody publishes {name}")),
+            None => thread::sleep(MILLISECOND).map_err(text)?,
         }
-        thread::sleep(MILLISECOND).map_err(text)?;
     }
-    Ok(())
+    Ok(true)
 }
 
 fn hoard() -> Result<String, String> {
@@ -202,20 +206,26 @@ fn hoard() -> Result<String, String> {
     // Another program is served all the same.
     callees::victim()?.0.kill()?;
     let mut hoarders = Vec::new();
-    for own in 1..HOARDERS {
-        let own = own.to_string();
-        hoarders.push(Process::start_with("hoarder", &["--hoard", &own], 256)?);
-        found(&hoarded(&own, MAX_PROGRAM_SERVICES - 1))?;
+    loop {
+        let own = hoarders.len().to_string();
+        let hoarder = Process::start_with("hoarder", &["--hoard", &own], 256)?;
+        if !has_all(&hoarder, &own)? {
+            break;
+        }
+        hoarders.push(hoarder);
     }
-    let last = Process::start_with("hoarder", &["--hoard", "last"], 256)?;
-    expect("one program too many", last.wait(), Ok(1))?;
+    // We are one, too.
+    if !HOARDERS.contains(&(hoarders.len() + 1)) {
+        return Err(format!("{} programs took all names", hoarders.len() + 1));
+    }
     // Components have their names all the same.
     let victim = inspect::only(&inspect::domains().map_err(text)?, "names")?;
     PROC.kill_domain(victim, Force::Gentle).map_err(text)?;
     all_is_well()?;
+    let taken = (hoarders.len() + 1) * MAX_PROGRAM_SERVICES;
     hoarders.into_iter().try_for_each(|hoarder| hoarder.kill().map(drop))?;
     callees::victim()?.0.kill()?;
-    Ok(format!("refused after {MAX_PROGRAM_SERVICES}: {}", ParentError::Full))
+    Ok(format!("refused after {MAX_PROGRAM_SERVICES}, and after {taken} of all: {}", ParentError::Full))
 }
 
 fn private() -> Result<String, String> {

@@ -36,9 +36,8 @@ pub const ALL: &[Case] = &[
     Case::tried("file-full", "files of others filled until there is no room, and the file server killed then", full),
 ];
 
-/// Pipes of one session, of all programs, and bytes in one.
+/// Pipes of one session, and bytes in one.
 const OF_SESSION: usize = 8;
-const OF_PROGRAMS: usize = 24;
 const CAPACITY: usize = 16 * 1024;
 /// Waits in pipes of all programs.
 const WAITS: usize = 8;
@@ -83,10 +82,13 @@ fn refused<T: core::fmt::Debug, E: idl::Code + PartialEq + core::fmt::Debug>(
 
 fn hoard() -> Result<String, String> {
     let (mut ends, mut made) = (Vec::new(), 0);
-    while made < OF_PROGRAMS {
+    let (session, refusal) = 'all: loop {
         let session = Session::open().map_err(text)?;
         for _ in 0..OF_SESSION {
-            let pipe = session.pipes.create().map_err(|error| format!("pipe {made}: {error}"))?;
+            let pipe = match session.pipes.create() {
+                Ok(pipe) => pipe,
+                Err(refusal) => break 'all (session, refusal),
+            };
             let end = session.end(pipe, pipe)?;
             // As much as there is room for: one byte more would wait.
             let mut left = CAPACITY;
@@ -100,9 +102,8 @@ fn hoard() -> Result<String, String> {
         }
         refused("one more of a session", session.pipes.create(), PipeError::Full)?;
         core::mem::forget(session);
-    }
-    let session = Session::open().map_err(text)?;
-    refused("one more of programs", session.pipes.create(), PipeError::Full)?;
+    };
+    refused("one more of programs", Err::<(), _>(refusal), PipeError::Full)?;
     core::mem::forget(session);
     // Then all sessions.
     let refusal = loop {

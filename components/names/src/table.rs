@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use abi::rights::Kind;
 use protocols::listing::{Record, Writer};
-use protocols::names::{MAX_NAMES, NamesError, is_name};
+use protocols::names::{NamesError, is_name};
 use runtime::entry::{Entry, Owned};
 
 struct Name {
@@ -58,9 +58,7 @@ impl Table {
         if let Some(index) = self.find(name) {
             return Ok(index);
         }
-        if self.names.len() >= MAX_NAMES {
-            return Err(NamesError::Full);
-        }
+        self.names.try_reserve(1).map_err(|_| NamesError::Full)?;
         self.names.push(Name { text: name.to_string(), service: None });
         Ok(self.names.len() - 1)
     }

@@ -31,10 +31,15 @@ use crate::window;
 const USUAL_FRAMES: u64 = 1024;
 /// Numbers of threads that a program, and what it makes, may have.
 const THREADS: u64 = 128;
-/// Numbers of threads that all programs but one may have together: fewer than the description gives us.
-const THREADS_OF_ALL: u64 = 320;
-/// Frames of ours that no program gets: for the table of processes and what starting one takes for a moment.
+/// Of the numbers of threads that we may have, those that not all programs but one get: for ourselves and that one.
+const OWN_THREADS: u64 = 64;
+/// Frames of ours that no program gets: for [`FEW`] processes and what starting one takes for a moment. One more of so many is for
+/// further processes.
 const OWN_FRAMES: u64 = 128;
+const FRAMES_OF_OWN: u64 = 128;
+/// Processes that there can be in any case, and those for which there is room in a frame of ours.
+const FEW: usize = 64;
+const OF_A_FRAME: u64 = 3;
 /// Frames kept for one command of the shell: enough to list, end and remove.
 const KEPT_FRAMES: u64 = 320;
 /// Of these the account itself takes some.
@@ -53,14 +58,29 @@ pub fn death() -> Entry {
 /// The account of all programs but one, and of that one.
 static PROGRAMS: AtomicUsize = AtomicUsize::new(0);
 static KEPT_ACCOUNT: AtomicUsize = AtomicUsize::new(0);
+/// See [`most`].
+static MOST: AtomicUsize = AtomicUsize::new(0);
 
 /// Divides our account, once, when we have all that we need from the start.
 pub fn divide_account() -> Result<(), Error> {
     let own = domain_record(op::domain_number(Entry::DOMAIN)? + 1).ok_or(Error::Empty)?;
     let left = (own.limit - own.charged).saturating_sub(OWN_FRAMES + KEPT_FRAMES);
+    let more = left / FRAMES_OF_OWN;
+    MOST.store(FEW + (more * OF_A_FRAME) as usize, Ordering::Relaxed);
     KEPT_ACCOUNT.store(op::account_new(Entry::ACCOUNT, KEPT_FRAMES)?.0, Ordering::Relaxed);
-    PROGRAMS.store(op::account_new_with(Entry::ACCOUNT, left, THREADS_OF_ALL)?.0, Ordering::Relaxed);
+    let threads = match runtime::program::number("THREADS") {
+        Some(threads) if threads > 0 => threads.saturating_sub(OWN_THREADS).max(1),
+        // As many as there are.
+        _ => 0,
+    };
+    PROGRAMS.store(op::account_new_with(Entry::ACCOUNT, left - more, threads)?.0, Ordering::Relaxed);
     Ok(())
+}
+
+/// Processes there can be: as many as our account has room for in our table, and one more if it is the one for which there is a part
+/// of the account.
+pub fn most(is_kept: bool) -> usize {
+    MOST.load(Ordering::Relaxed) + usize::from(is_kept)
 }
 
 /// The head of the program that is loaded: one at a time is, and the stack has no room for it.
@@ -342,12 +362,11 @@ impl Child {
         self.thread = Some(Owned::new(thread.map_err(nucleus)?));
         Ok(())
     }
+}
 
-    /// The status it died with, if it did.
-    pub fn status(&self) -> Option<u64> {
-        let record = domain_record(self.number.checked_add(1)?)?;
-        (record.number != self.number || record.state != 0).then_some(record.status)
-    }
+/// The domains that are dead: number and status each.
+pub fn ended() -> impl Iterator<Item = (u64, u64)> {
+    op::ended_domains(Entry::SPECIAL).map_while(Result::ok).map(|domain| (domain.number, domain.status))
 }
 
 /// The record of the first domain with a number below this (0: of the newest).

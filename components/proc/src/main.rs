@@ -42,8 +42,8 @@ use crate::child::{Child, Limits};
 
 runtime::entry!(main);
 
-/// Activations that serve: those that may wait, and some for the others.
-const ACTIVATIONS: usize = table::MAX_WAITING + 4;
+/// Activations that serve beside those that may wait.
+const ACTIVATIONS: usize = 4;
 /// Bytes of heap kept for calls: names of the programs that they start, and those that these publish. The table grows only if
 /// it can.
 const KEPT_BYTES: usize = 4096;
@@ -333,7 +333,7 @@ fn start() -> Result<(), Failure<ParentError>> {
         PROCESSES.make::<Processes>()
     };
     services().map_err(Failure::Transport)?;
-    server::prepared_activations(ACTIVATIONS, STACK_PAGES).map_err(Failure::Transport)?;
+    server::prepared_activations(table::set_most_waits() + ACTIVATIONS, STACK_PAGES).map_err(Failure::Transport)?;
     child::divide_account().map_err(Failure::Transport)?;
     child::read_accounts()?;
     server::keep_memory(KEPT_BYTES);

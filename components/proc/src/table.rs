@@ -2,6 +2,7 @@
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use core::sync::atomic::{AtomicUsize, Ordering};
 
 use abi::NEVER;
 use abi::rights::{Kind, WRITE};
@@ -14,18 +15,18 @@ use runtime::label::{self, May};
 use runtime::op;
 use runtime::sync::{Condvar, Mutex, MutexGuard};
 
-use crate::child::{Child, Limits, death};
+use crate::child::{self, Child, Limits, death};
 use crate::file::Source;
 use crate::labels::{self, CALLERS};
 
-/// Processes there can be.
-const MAX_PROCESSES: usize = 64;
 /// Ended processes that nobody waits for; of more, those that ended first are forgotten.
 const MAX_ENDED: usize = 32;
 /// Bytes of a name that are kept for lists.
 const MAX_NAME: usize = 128;
-/// Calls that may wait for an end at the same time.
-pub const MAX_WAITING: usize = 16;
+/// Calls that may wait for an end at the same time: one for so many frames of our account, but at least and at most so many.
+const FRAMES_OF_A_WAIT: u64 = 512;
+const FEWEST_WAITS: usize = 16;
+const MOST_WAITS: usize = 96;
 
 enum State {
     /// Being made.
@@ -79,8 +80,18 @@ struct Table {
 
 static TABLE: Mutex<Table> = Mutex::new(Table { processes: Vec::new(), last: 0, ended: 0, waiting: 0 });
 static ENDED: Condvar = Condvar::new();
+/// Calls that may wait for an end at the same time.
+static MOST: AtomicUsize = AtomicUsize::new(FEWEST_WAITS);
 /// Held while a domain is made.
 static SPAWNING: Mutex<()> = Mutex::new(());
+
+/// Sets how many calls may wait, by our account; gives that.
+pub fn set_most_waits() -> usize {
+    let frames = runtime::program::number("FRAMES").unwrap_or(0);
+    let most = ((frames / FRAMES_OF_A_WAIT) as usize).clamp(FEWEST_WAITS, MOST_WAITS);
+    MOST.store(most, Ordering::Relaxed);
+    most
+}
 
 impl Table {
     fn find(&mut self, number: u64) -> Option<usize> {
@@ -88,9 +99,9 @@ impl Table {
     }
 
     /// The process that runs in the domain of this number.
-    fn in_domain(&self, number: u64) -> Option<&Process> {
-        let runs_there = |process: &&Process| matches!(&process.state, State::Running(child) if child.number == number);
-        self.processes.iter().find(runs_there)
+    fn in_domain(&self, number: u64) -> Option<usize> {
+        let runs_there = |process: &Process| matches!(&process.state, State::Running(child) if child.number == number);
+        self.processes.iter().position(runs_there)
     }
 
     /// The status of a process that has ended; `forget` it.
@@ -120,11 +131,12 @@ impl Table {
         if self.processes.len() >= most {
             return Err(ProcessError::TooMany);
         }
-        let mut name = String::new();
-        let reserved = self.processes.try_reserve(1).and_then(|()| name.try_reserve(MAX_NAME));
-        reserved.map_err(|_| ProcessError::NoMemory)?;
         // Of a longer name the rest is not listed.
-        name.extend(launch.name.chars().take(MAX_NAME / char::MAX.len_utf8()));
+        let listed = &launch.name[..launch.name.floor_char_boundary(MAX_NAME)];
+        let mut name = String::new();
+        let reserved = self.processes.try_reserve(1).and_then(|()| name.try_reserve_exact(listed.len()));
+        reserved.map_err(|_| ProcessError::NoMemory)?;
+        name.push_str(listed);
         self.last += 1;
         self.processes.push(Process {
             number: self.last,
@@ -149,8 +161,7 @@ pub fn spawn(path: &str, launch: &[u8], mut limits: Limits) -> Result<u64, Proce
     let label = label.map_err(labels::refused)?;
     let source = Source::open(path, limits.labels.as_ref())?;
     let _spawning = SPAWNING.lock();
-    let most = MAX_PROCESSES + usize::from(limits.frames == KEPT);
-    let number = TABLE.lock().reserve(&launch, most)?;
+    let number = TABLE.lock().reserve(&launch, child::most(limits.frames == KEPT))?;
     let made = Child::new(&source, &launch, &limits, number);
     let mut table = TABLE.lock();
     let Some(index) = table.find(number) else { return Err(ProcessError::NoSuchProcess) };
@@ -238,7 +249,7 @@ fn wait_for_an_end(
     mut table: MutexGuard<'static, Table>,
     number: u64,
 ) -> Result<MutexGuard<'static, Table>, ProcessError> {
-    if table.waiting >= MAX_WAITING {
+    if table.waiting >= MOST.load(Ordering::Relaxed) {
         return Err(ProcessError::Cancelled);
     }
     let caller = op::thread_id();
@@ -291,7 +302,8 @@ pub fn kill(number: u64) -> Result<(), ProcessError> {
 /// Ends the process whose domain has this number; false if there is none. What it had is back then, unless too many wait.
 pub fn kill_domain(number: u64) -> Result<bool, ProcessError> {
     let mut table = TABLE.lock();
-    let Some(process) = table.in_domain(number) else { return Ok(false) };
+    let Some(index) = table.in_domain(number) else { return Ok(false) };
+    let process = &table.processes[index];
     end(&process.state)?;
     let process = process.number;
     while table.ended(process, false) == Err(ProcessError::Runs) {
@@ -306,7 +318,7 @@ pub fn kill_domain(number: u64) -> Result<bool, ProcessError> {
 /// The compartments of the process whose domain has this number, if the caller may know it, or is allowed to know all.
 pub fn compartments(number: u64, is_allowed: bool) -> Result<Vec<u64>, ProcessError> {
     let table = TABLE.lock();
-    let process = table.in_domain(number).ok_or(ProcessError::NoSuchDomain)?;
+    let process = &table.processes[table.in_domain(number).ok_or(ProcessError::NoSuchDomain)?];
     if !is_allowed && !process.caller_may().observe {
         return Err(ProcessError::NoSuchDomain);
     }
@@ -352,15 +364,10 @@ pub fn reap() -> abi::Error {
 /// Takes away what is left of a process that ended, and wakes who waits for it; false if none has ended. One at a time: a list
 /// of all would be as long as many happen to end at once.
 fn bury() -> bool {
-    let ended = |process: &Process| match &process.state {
-        State::Running(child) => child.status(),
-        _ => None,
-    };
     let mut table = TABLE.lock();
-    let mut processes = table.processes.iter_mut();
-    let Some((process, status)) = processes.find_map(|process| ended(process).map(|status| (process, status))) else {
-        return false;
-    };
+    let ended = |(domain, status)| table.in_domain(domain).map(|index| (index, status));
+    let Some((index, status)) = child::ended().find_map(ended) else { return false };
+    let process = &mut table.processes[index];
     let number = process.number;
     let state = core::mem::replace(&mut process.state, State::Starting);
     let services = core::mem::take(&mut process.services);

@@ -3,9 +3,8 @@
 //! A pipe belongs to a session, and a session to an account: when that is gone, so are they. Badges are never used
 //! again, and only whoever was given an end has one: numbers of pipes mean something in their own session only.
 //!
-//! Buffers lie in our heap, which has room for [`MAX_PIPES`]: tickets of `sigma0`, with which their owners could pay
-//! for them, are fewer than the programs that may have pipes. Programs get [`GUEST_PIPES`] of them together and
-//! [`SESSION_PIPES`] for a session; the others are kept for components.
+//! Buffers lie in our heap: how many there can be follows from our account ([`most`]). Programs get three of five together, and
+//! [`SESSION_PIPES`] for a session; the others are kept for components. There can be as many sessions.
 //!
 //! What is in a pipe has a compartment, which its session names before anything is in it. Who writes must be allowed to change what has that
 //! label, who reads to observe it.
@@ -13,6 +12,7 @@
 //! A call that waits keeps an activation, and file calls need activations too: one may wait at each end of a pipe, and
 //! [`MAX_WAITING`] in all, of which programs' pipes get [`GUEST_WAITING`]. The others come back as interrupted.
 
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicUsize, Ordering};
@@ -31,16 +31,13 @@ use crate::files::COMPARTMENTS;
 
 /// Bytes in a pipe.
 const CAPACITY: usize = 16 * 1024;
-/// Pipes at the same time: their buffers fit our account beside all else.
-const MAX_PIPES: usize = 40;
-/// Those of whoever found us by our name.
-const GUEST_PIPES: usize = 24;
-/// Those of one session of such.
+/// Pipes at the same time whose buffers fit the smallest account, of so many frames, beside all else.
+const FEWEST: usize = 40;
+const FRAMES_OF_FEWEST: u64 = 288;
+/// Frames that a further one takes, with its buffer and its place in our tables.
+const FRAMES_OF_A_PIPE: u64 = 5;
+/// Those of one session of whoever found us by our name.
 const SESSION_PIPES: usize = 8;
-/// Sessions at the same time.
-const MAX_SESSIONS: usize = 40;
-/// Those of whoever found us by our name.
-const GUEST_SESSIONS: usize = 24;
 /// Calls that may wait at the same time.
 pub const MAX_WAITING: usize = 16;
 /// Those in pipes of whoever found us by our name.
@@ -53,8 +50,8 @@ const SESSION: u64 = 1 << 62;
 /// In a badge: ends of pipes. Below stand a number, and the places of the pipes that it writes and reads.
 const END: u64 = 1 << 63;
 /// Bits of a place, in badges and in numbers of pipes.
-const PLACE_BITS: u32 = 6;
-const _: () = assert!(MAX_PIPES <= 1 << PLACE_BITS);
+const PLACE_BITS: u32 = 9;
+const MOST_PIPES: usize = 1 << PLACE_BITS;
 
 struct Session {
     badge: u64,
@@ -85,16 +82,18 @@ struct Pipe {
 
 struct Table {
     sessions: Vec<Session>,
-    pipes: [Option<Pipe>; MAX_PIPES],
+    pipes: [Option<Box<Pipe>>; MOST_PIPES],
     /// The last number of a pipe, session or entry.
     last: u64,
 }
 
-static TABLE: Mutex<Table> = Mutex::new(Table { sessions: Vec::new(), pipes: [const { None }; MAX_PIPES], last: 0 });
+static TABLE: Mutex<Table> = Mutex::new(Table { sessions: Vec::new(), pipes: [const { None }; MOST_PIPES], last: 0 });
 /// Calls that wait, and those in pipes of whoever found us by our name, in units of [`ONE_GUEST`]. There are more only while the table is
 /// locked.
 static WAITING: AtomicUsize = AtomicUsize::new(0);
 const ONE_GUEST: usize = 1 << 16;
+/// See [`most`].
+static MOST: AtomicUsize = AtomicUsize::new(FEWEST);
 /// Raised when there is a pipe again.
 static FIRST: AtomicUsize = AtomicUsize::new(0);
 
@@ -111,12 +110,12 @@ impl Table {
 
     /// All pipes.
     fn all(&self) -> impl Iterator<Item = &Pipe> {
-        self.pipes.iter().flatten()
+        self.pipes.iter().flatten().map(|pipe| &**pipe)
     }
 
     /// A pipe of this session.
     fn pipe(&mut self, session: u64, number: u64) -> Result<&mut Pipe, PipeError> {
-        let pipe = self.pipes.get_mut(place_in(number, 0)).and_then(Option::as_mut);
+        let pipe = self.pipes[place_in(number, 0)].as_deref_mut();
         pipe.filter(|pipe| pipe.session == session && pipe.number == number).ok_or(PipeError::NoSuchPipe)
     }
 
@@ -143,15 +142,15 @@ impl Table {
         *side.of(pipe) = End { is_closed: true, ..End::default() };
         drop(side.other().of(pipe).waits.take());
         let is_gone = pipe.reader.is_closed && pipe.writer.is_closed;
-        if let Some(pipe) = self.pipes.get_mut(place_in(number, 0)).filter(|_| is_gone) {
-            *pipe = None;
+        if is_gone {
+            self.pipes[place_in(number, 0)] = None;
         }
         Ok(())
     }
 
     /// The pipe at which this badge has that end.
     fn at(&mut self, badge: u64, side: Side) -> Option<&mut Pipe> {
-        let pipe = self.pipes.get_mut(side.place(badge))?.as_mut()?;
+        let pipe = self.pipes[side.place(badge)].as_deref_mut()?;
         (side.of(pipe).badge == badge).then_some(pipe)
     }
 
@@ -257,8 +256,21 @@ fn put_page(bytes: &mut VecDeque<u8>, from: &Input<'_>, at: usize, count: usize)
     from.copy_to(at + to_first.len(), to_second);
 }
 
+/// Pipes at the same time, and sessions.
+fn most() -> usize {
+    MOST.load(Ordering::Relaxed)
+}
+
+/// Those of whoever found us by our name.
+fn most_of_guests() -> usize {
+    most() * 3 / 5
+}
+
 /// Before anybody calls.
 pub fn prepare() -> Result<(), abi::Error> {
+    let frames = runtime::program::number("FRAMES").unwrap_or(0).saturating_sub(FRAMES_OF_FEWEST);
+    let most = FEWEST + (frames / FRAMES_OF_A_PIPE) as usize;
+    MOST.store(most.min(MOST_PIPES), Ordering::Relaxed);
     FIRST.store(op::semaphore_new(Entry::ACCOUNT, 0)?.0, Ordering::Relaxed);
     Ok(())
 }
@@ -316,7 +328,7 @@ impl PipesServer for Pipes {
         let mut table = TABLE.lock();
         table.sweep();
         let guests = table.sessions.iter().filter(|session| session.is_guest).count();
-        if table.sessions.len() >= MAX_SESSIONS || is_guest && guests >= GUEST_SESSIONS {
+        if table.sessions.len() >= most() || is_guest && guests >= most_of_guests() {
             return Err(PipeError::Full);
         }
         table.sessions.try_reserve(1).map_err(|_| PipeError::Full)?;
@@ -335,16 +347,16 @@ impl PipeSessionServer for Pipes {
         let is_guest = sessions.find(|known| known.badge == session).ok_or(PipeError::NoSuchPipe)?.is_guest;
         let guests = || table.all().filter(|pipe| pipe.is_guest);
         let own = guests().filter(|pipe| pipe.session == session).count();
-        if is_guest && (guests().count() >= GUEST_PIPES || own >= SESSION_PIPES) {
+        if is_guest && (guests().count() >= most_of_guests() || own >= SESSION_PIPES) {
             return Err(PipeError::Full);
         }
         let is_first = table.all().next().is_none();
-        let place = table.pipes.iter().position(Option::is_none).ok_or(PipeError::Full)?;
+        let place = table.pipes.iter().take(most()).position(Option::is_none).ok_or(PipeError::Full)?;
         let mut bytes = VecDeque::new();
         bytes.try_reserve_exact(CAPACITY).map_err(|_| PipeError::Full)?;
         let number = table.next() << PLACE_BITS | place as u64;
         let [reader, writer] = Default::default();
-        table.pipes[place] = Some(Pipe { number, session, compartment: 0, is_guest, bytes, reader, writer });
+        table.pipes[place] = Some(Box::new(Pipe { number, session, compartment: 0, is_guest, bytes, reader, writer }));
         if is_first {
             let _ = op::v(first());
         }

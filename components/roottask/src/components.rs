@@ -8,7 +8,7 @@ use crate::domains::{finish, make_domain, remove};
 use crate::failure::fail;
 use crate::plan::{holds_machine, plan};
 use crate::running::{Life, RUNNING, Running, domain_of};
-use crate::{cpus, load, memory, records, schedulers, services, vault};
+use crate::{cpus, load, memory, records, room, schedulers, services, vault};
 use abi::NEVER;
 use abi::info::status::NO_ROOM;
 use abi::layout::{DEVICE, MAIN_STACK_TOP, STARTUP_PAGE};
@@ -155,12 +155,11 @@ pub fn start_due() -> u64 {
 
 /// Why this machine is too small for the accounts of the description, if it is.
 fn shortage() -> Option<String> {
+    let missing = -room::balance();
+    if missing <= 0 {
+        return None;
+    }
     let cpus = records::cpus().0.count_ones();
-    let frames =
-        |component: Component| u64::from(component.vault) + component.account.frames_of_all(component.special, cpus);
-    let needed: u64 = plan().system.components().map(frames).sum();
-    let there = [records::first(), records::own()].map(|number| records::limit(number).unwrap_or(0)).iter().sum();
-    let missing = needed.checked_sub(there).filter(|missing| *missing != 0)?;
     Some(format!("too little memory: for {cpus} CPU(s) the accounts of the description need {} KiB more", 4 * missing))
 }
 

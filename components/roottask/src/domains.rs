@@ -2,35 +2,19 @@
 
 use crate::plan::plan;
 use crate::running::{Life, Running};
-use crate::{compartments, cpus, memory, records, services, threads};
+use crate::{compartments, cpus, memory, room, services};
 use abi::layout;
 use abi::rights::ALL;
 use alloc::string::{String, ToString};
 use runtime::{Entry, op};
-use system::{Account, Component, Special};
-
-/// Frames kept back for `roottask` itself when a component gets the rest.
-const RESERVE: u64 = 512;
-
-fn frames_of(component: &Component) -> Result<u64, String> {
-    match component.account {
-        Account::Frames(frames) if component.special == Special::Scheduler => {
-            Ok(u64::from(frames) + threads::frames_of_more())
-        }
-        Account::Frames(frames) => Ok(frames.into()),
-        Account::Rest => {
-            let left = records::frames_left().ok_or("the nucleus says nothing of our account")?;
-            Ok(left.saturating_sub(RESERVE))
-        }
-    }
-}
+use system::Component;
 
 /// A domain with an account of its own and nothing in it.
 pub fn make_domain(component: &Component, number: u16) -> Result<Running, String> {
     let text = |error: abi::Error| error.to_string();
     let labels = compartments::labels(component).map_err(text)?;
     let label = labels.as_ref().map_or(Entry::OWN, |labels| labels.send.entry());
-    let account = op::account_new_labelled(Entry::OWN, frames_of(component)?, component.threads.into(), label);
+    let account = op::account_new_labelled(Entry::OWN, room::account(component), room::threads_of(component), label);
     let account = account.map_err(text)?;
     let flags = if component.fpu { abi::op::DOMAIN_FPU } else { 0 }
         | if component.trusted { abi::op::DOMAIN_TRUSTED } else { 0 };

@@ -1,6 +1,6 @@
 //! From an executable of the boot archive to a domain with a first thread.
 
-use crate::{compartments, memory};
+use crate::{compartments, memory, room};
 use abi::PAGE_BYTES;
 use abi::layout::{ARCHIVE, MAIN_STACK_TOP, STARTUP_PAGE};
 use abi::rights::{MAP_READ, MAP_WRITE};
@@ -41,6 +41,8 @@ pub fn segments(component: &Component, ticket: u64, domain: Entry, most: u64) ->
 /// Writes the startup page.
 pub fn startup(component: &Component<'static>, ticket: u64, domain: Entry, schedule: u64) -> Result<(), String> {
     let archive = alloc::format!("ARCHIVE={ARCHIVE},{}", memory::archive().len());
+    let frames = alloc::format!("FRAMES={}", room::account(component));
+    let threads = alloc::format!("THREADS={}", room::threads_of(component));
     let compartments = compartments::named(component);
     let contents =
         Contents { schedule, name: component.name, streams: ["null", "log", "log"], compartments: &compartments };
@@ -48,7 +50,7 @@ pub fn startup(component: &Component<'static>, ticket: u64, domain: Entry, sched
     memory::give_page(ticket, domain, STARTUP_PAGE, MAP_READ, |page| {
         let arguments = core::iter::once(component.name).chain(component.arguments());
         let portals = component.portals().map(|portal| (portal.service, portal.index));
-        outcome = write(page, &contents, arguments, [archive.as_str()], portals);
+        outcome = write(page, &contents, arguments, [archive.as_str(), &frames, &threads], portals);
     })?;
     outcome.map(drop).map_err(|error| error.to_string())
 }

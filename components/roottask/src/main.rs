@@ -14,6 +14,7 @@
 //! | [`plan`] | the description |
 //! | [`compartments`] | those of the description, and the labels of their components |
 //! | [`domains`] | domains of components, each with its account |
+//! | [`numbers`], [`room`] | what grows with the memory of the machine |
 //! | [`cpus`], [`schedulers`] | which CPUs run; a scheduler for each, and the standby |
 //! | [`vault`] | memory that outlives the component that uses it |
 //! | [`components`] | starting, watching and restarting components |
@@ -31,13 +32,14 @@ mod domains;
 mod failure;
 mod load;
 mod memory;
+mod numbers;
 mod parent;
 mod plan;
 mod records;
+mod room;
 mod running;
 mod schedulers;
 mod services;
-mod threads;
 mod vault;
 
 use abi::Error;
@@ -49,7 +51,7 @@ use runtime::arch::RandomInstruction;
 use runtime::entry::Owned;
 use runtime::op::Schedule;
 use runtime::{Entry, op, table};
-use system::{Account, System};
+use system::System;
 
 runtime::entry!(main);
 
@@ -76,10 +78,10 @@ fn apply(system: &System) -> Result<(), Error> {
         op::domain_set_max_priority(domain, component.max_priority.into())?;
         if component.name == "roottask" {
             op::thread_schedule(Entry::OWN, Schedule { priority: component.priority, slice: 0 })?;
-        } else if let (Account::Frames(frames), Some(limit)) = (component.account, records::limit(records::first())) {
+        } else if let Some(limit) = records::limit(records::first()) {
             let account = Owned::new(table::allocate()?);
             op::entry_copy(domain, Entry::ACCOUNT, Entry::OWN, account.entry(), ALL)?;
-            let frames = u64::from(frames);
+            let frames = room::account(&component);
             op::account_move(account.entry(), Entry::OWN, limit.saturating_sub(frames))?;
             op::account_move(Entry::OWN, account.entry(), frames.saturating_sub(limit))?;
         }
@@ -105,8 +107,10 @@ fn start() -> Result<core::convert::Infallible, String> {
     let file = memory::file(SYSTEM_PATH)?;
     let system = System::parse(file).map_err(|error| error.to_string())?;
     let events = op::semaphore_new(Entry::OWN, 0).map_err(|error| error.to_string())?;
-    apply(&system).map_err(|error| format!("the account and priorities of sigma0 and roottask: {error}"))?;
     plan::init(system, events);
+    room::make().map_err(|error| format!("room for threads: {error}"))?;
+    apply(&system).map_err(|error| format!("the account and priorities of sigma0 and roottask: {error}"))?;
+    room::make_tickets().map_err(|error| format!("room for tickets of sigma0: {error}"))?;
     set_handles();
     compartments::make_handles().map_err(|error| format!("compartments: {error}"))?;
     op::domain_set_death_semaphore(memory::SIGMA0_DOMAIN, events).map_err(|error| format!("sigma0: {error}"))?;

@@ -66,6 +66,11 @@ pub fn manage_domain(ticket: u64, heap: u64, domain: Entry) -> Result<(), String
     sigma0().manage_domain(ticket, heap, Delegate::entry(domain.0, ALL)).map_err(|error| error.to_string())
 }
 
+/// Has `sigma0` make room for so many tickets.
+pub fn make_room(tickets: u64) -> Result<(), String> {
+    sigma0().make_room(tickets).map_err(|error| error.to_string())
+}
+
 /// Takes both back.
 pub fn forget(ticket: u64) {
     let _ = sigma0().forget(ticket);

@@ -56,9 +56,3 @@ pub fn programs(position: u64, into: &mut [u8]) -> (usize, u64) {
     }
     (writer.used(), 0)
 }
-
-/// Frames of the account of a component's vault.
-pub fn vault_frames(number: u64) -> u64 {
-    let component = plan().system.component_number(number as u16);
-    component.map_or(0, |component| component.vault.into())
-}

@@ -6,7 +6,7 @@
 use crate::cpus::{CPUS, cpus, is_alone, numbers};
 use crate::domains::{finish, make_domain};
 use crate::running::Running;
-use crate::{load, memory, records, threads};
+use crate::{load, memory, numbers, records};
 use abi::rights::MAP_WRITE;
 use abi::sched::{SEVERAL_CPUS, STACK_BYTES};
 use alloc::string::{String, ToString};
@@ -17,7 +17,6 @@ use system::Component;
 /// Starts all schedulers, before which nothing else can run.
 pub fn start(component: &Component, standby: u16, begin: impl Fn(Running)) -> Result<(), String> {
     CPUS.store(records::cpus().0, Ordering::Relaxed);
-    threads::make_room()?;
     if !is_alone() {
         memory::make_load_table(cpus())?;
     }
@@ -38,7 +37,7 @@ pub fn vacancy() -> Seat {
 pub fn seat(component: &Component, number: u16, seat: Seat) -> Result<Running, String> {
     let mut running = make_domain(component, number)?;
     let outcome =
-        load::segments(component, running.ticket, running.domain, threads::notes_pages()).and_then(|program| {
+        load::segments(component, running.ticket, running.domain, numbers::notes_pages()).and_then(|program| {
             let writable = program.segments().iter().find(|segment| segment.rights & MAP_WRITE != 0);
             let stack = writable.ok_or("the scheduler has nothing that it may write")?.address;
             let mut entry = program.entry;

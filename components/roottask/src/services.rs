@@ -4,13 +4,14 @@
 //! any other name while it lives. A service is registered with `names`, and put where the description says that a
 //! component has a portal to it; both again when either side restarts. `proc` publishes here what its programs publish.
 
+use crate::numbers;
 use crate::running::RUNNING;
 use abi::layout::NAMES;
 use abi::rights::{ALL, Kind};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use idl::Delegate;
-use protocols::names::{COMPONENT, MAX_NAMES, NamesClient, PROGRAM, ROOTTASK};
+use protocols::names::{COMPONENT, NamesClient, PROGRAM, ROOTTASK};
 use protocols::parent::ParentError;
 use protocols::stream::StreamClient;
 use runtime::Direct;
@@ -24,8 +25,6 @@ use system::Component;
 pub const NAME_SERVICE: &str = "names";
 /// The terminal's.
 const CONSOLE: &str = "console";
-/// Names that all programs can have together: components always find room besides.
-const MAX_PROGRAM_NAMES: usize = MAX_NAMES - system::MAX_SERVICES;
 
 /// Whose service it is.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -130,7 +129,8 @@ pub fn publish(component: u16, name: &str, service: Owned, publisher: Publisher)
         old.into_iter().for_each(remove);
         return Ok(());
     }
-    if publisher == Publisher::Program && state.program_names() >= MAX_PROGRAM_NAMES {
+    let most = numbers::program_names();
+    if publisher == Publisher::Program && state.program_names() >= most {
         let gone = state.take_dead_programs();
         let is_connected = state.is_connected;
         drop(state);
@@ -139,7 +139,7 @@ pub fn publish(component: u16, name: &str, service: Owned, publisher: Publisher)
             let _ = NamesClient(Direct(Entry::NAMES)).unregister(name);
         }
         state = STATE.lock();
-        if state.program_names() >= MAX_PROGRAM_NAMES {
+        if state.program_names() >= most {
             return Err(ParentError::Full);
         }
     }

@@ -3,9 +3,8 @@
 //! The frames are ours (originals in our space), charged to an account that the vault alone has and that the
 //! description limits; the component has them mapped. After a restart the new instance has the same pages mapped again.
 
-use crate::plan::vault_frames;
 use crate::running::domain_of_instance;
-use crate::{memory, services};
+use crate::{memory, room, services};
 use abi::PAGE_BYTES;
 use abi::rights::{MAP_READ, MAP_WRITE};
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -46,7 +45,7 @@ fn ticket(component: u64) -> Result<u64, VaultError> {
     if let Some(ticket) = tickets.get(&component) {
         return Ok(*ticket);
     }
-    let account = op::account_new(Entry::OWN, vault_frames(component)).map_err(|_| VaultError::NoMemory)?;
+    let account = op::account_new(Entry::OWN, room::vault(component)).map_err(|_| VaultError::NoMemory)?;
     let ticket = memory::manage_account(account).map_err(|_| {
         services::remove(account);
         VaultError::NoMemory
@@ -75,7 +74,7 @@ impl Vault {
 
     /// Pages there can be.
     fn most(&self) -> u64 {
-        let frames = vault_frames(self.component);
+        let frames = room::vault(self.component);
         (frames - frames.div_ceil(RECORDS)).min(MAX_PAGES)
     }
 

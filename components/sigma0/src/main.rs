@@ -17,6 +17,7 @@ mod tickets;
 use abi::layout::{STACK_BYTES, STACKS_START};
 use abi::rights::{MAP_READ, MAP_WRITE};
 use abi::{Error, NEVER};
+use protocols::sigma0::FEWEST_TICKETS;
 use runtime::arch::{service_entry, word_entry};
 use runtime::{Entry, op, table};
 
@@ -35,6 +36,7 @@ fn main() -> u8 {
 }
 
 fn start() -> Result<(), Error> {
+    tickets::make_room(FEWEST_TICKETS)?;
     table::reserve(service::PLACE);
     table::reserve(pager::PLACE);
     for number in 0..ACTIVATIONS {

@@ -4,7 +4,7 @@ use crate::{pager, tickets};
 use abi::rights::{CONTROL, Kind, WRITE};
 use abi::{Error, layout};
 use idl::{Delegated, Reply, Request};
-use protocols::sigma0::{Sigma0Error, Sigma0Server};
+use protocols::sigma0::{MOST_TICKETS, Sigma0Error, Sigma0Server};
 use runtime::server::Serve;
 use runtime::{Entry, message, op};
 
@@ -72,6 +72,13 @@ impl Sigma0Server for Service {
         };
         kept.inspect_err(|_| tickets::remove(domain))?;
         equip(domain, ticket, heap).map_err(reported)
+    }
+
+    fn make_room(&self, badge: u64, tickets: u64) -> Result<(), Sigma0Error> {
+        if !tickets::is_roottask(badge) {
+            return Err(Sigma0Error::NotRoottask);
+        }
+        tickets::make_room(tickets.min(MOST_TICKETS as u64) as usize).map_err(reported)
     }
 
     fn forget(&self, badge: u64, ticket: u64) -> Result<(), Sigma0Error> {

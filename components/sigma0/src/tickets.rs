@@ -9,61 +9,91 @@
 //! of components for programs (and for clients), and those that programs make. Of the last each program has a few, those of
 //! the domains that it makes included.
 //!
+//! `roottask` says how many tickets there can be ([`make_room`]): as many as suit the memory of the machine. They lie in pages of
+//! ours, which our account pays for.
+//!
 //! One call is served at a time, so nothing here changes under another one's hands.
 
+use abi::rights::{MAP_READ, MAP_WRITE};
+use abi::{Error, PAGE_BYTES};
 use core::ops::Range;
 use core::sync::atomic::Ordering::Relaxed;
-use core::sync::atomic::{AtomicU16, AtomicU64};
-use runtime::{Entry, op, table};
+use core::sync::atomic::{AtomicU16, AtomicU64, AtomicUsize};
+use protocols::sigma0::{FEWEST_TICKETS, MOST_TICKETS};
+use runtime::{Entry, op, program, table};
 
-/// Places of tickets that `roottask` makes: for components, itself, and the vault.
+/// Places of tickets that `roottask` makes: for components, itself, and the vault. Behind them lie those that components make
+/// (`proc`'s for programs, `netd`'s for its clients), then those that programs make.
 const COMPONENTS: Range<usize> = 0..68;
-/// Places of those that components make: `proc`'s for programs, `netd`'s for its clients.
-const PROGRAMS: Range<usize> = COMPONENTS.end..COMPONENTS.end + 96;
-/// Places of those that programs make.
-const GUESTS: Range<usize> = PROGRAMS.end..PROGRAMS.end + 28;
+/// Places of those that programs make, of the fewest tickets that there can be. Of the others they get an eighth.
+const FEWEST_OF_PROGRAMS: usize = 28;
 
-/// Most tickets of one component: as many as `proc` has programs, with one to spare.
-const MOST_OF_COMPONENT: usize = 66;
+/// Tickets that a component must leave to the other ones.
+const LEFT_BY_COMPONENT: usize = 30;
 /// Most tickets of a program, of the domains that it made, and so on.
 const MOST_OF_PROGRAM: usize = 8;
 
-/// Each ticket holds one entry of our table, of 256 less what has a fixed place, and two while a domain is handed over.
-const _: () = assert!(GUESTS.end <= 192);
+/// Each ticket holds one entry of our table. Others have a fixed place, and two are there while a domain is handed over.
+const _: () = assert!(MOST_TICKETS + 2 * abi::layout::FIRST_FREE < table::WITHOUT_HEAP);
 
 /// In a number: bits of the place. Above stands a count.
-const PLACE_BITS: u32 = 8;
+const PLACE_BITS: u32 = 12;
+const _: () = assert!(MOST_TICKETS <= 1 << PLACE_BITS);
 
+#[derive(Debug)]
 struct Ticket {
     /// Its number; 0 while nobody has it.
     number: AtomicU64,
     /// Number of the ticket of who made it; 0 = `roottask` before it had one.
     owner: AtomicU64,
-    /// Of a guest: number of the program's ticket.
+    /// Of what a program made: number of the program's ticket.
     program: AtomicU64,
     /// Index of the account, or of the domain, which stands for its account too.
     held: AtomicU16,
     /// Whether it is the domain.
     is_domain: AtomicU16,
+    /// How many others were made under its number; if it is a program's, also under theirs.
+    made: AtomicU16,
 }
 
-static ALL: [Ticket; GUESTS.end] = [const {
-    Ticket {
-        number: AtomicU64::new(0),
-        owner: AtomicU64::new(0),
-        program: AtomicU64::new(0),
-        held: AtomicU16::new(0),
-        is_domain: AtomicU16::new(0),
-    }
-}; GUESTS.end];
-
+/// Places that there are.
+static PLACES: AtomicUsize = AtomicUsize::new(0);
 /// Tickets made so far.
 static MADE: AtomicU64 = AtomicU64::new(0);
+
+/// Where they begin: behind the program, in its last page, where others have their heap.
+fn start() -> usize {
+    program::image_end() as usize
+}
+
+/// All places.
+fn all() -> &'static [Ticket] {
+    // SAFETY: the rest of the program's last page is clear and used for nothing else, and `make_room` drew the pages behind it. They
+    // stay, and every field is atomic.
+    unsafe { core::slice::from_raw_parts(start() as *const Ticket, PLACES.load(Relaxed)) }
+}
+
+/// Places of tickets that components make.
+fn of_components(places: usize) -> Range<usize> {
+    let of_programs = FEWEST_OF_PROGRAMS + (places - FEWEST_TICKETS) / 8;
+    COMPONENTS.end..places - of_programs
+}
+
+/// Makes room for so many tickets. What is there already stays, and its place too: nothing that a component or a program made may be
+/// there when there is to be room for more.
+pub fn make_room(places: usize) -> Result<(), Error> {
+    let end = |places: usize| (start() + places * size_of::<Ticket>()).next_multiple_of(PAGE_BYTES);
+    for page in (end(PLACES.load(Relaxed))..end(places)).step_by(PAGE_BYTES) {
+        op::draw(Entry::SPECIAL, Entry::OWN, Entry::OWN, page as u64, 0, MAP_READ | MAP_WRITE)?;
+    }
+    PLACES.fetch_max(places, Relaxed);
+    Ok(())
+}
 
 /// The ticket of this number and its place.
 fn get(number: u64) -> Option<(usize, &'static Ticket)> {
     let place = number as usize % (1 << PLACE_BITS);
-    ALL.get(place).filter(|ticket| number != 0 && ticket.number.load(Relaxed) == number).map(|ticket| (place, ticket))
+    all().get(place).filter(|ticket| number != 0 && ticket.number.load(Relaxed) == number).map(|ticket| (place, ticket))
 }
 
 /// The ticket, if `owner` made it.
@@ -71,28 +101,35 @@ fn owned(owner: u64, number: u64) -> Option<&'static Ticket> {
     get(number).map(|(_, ticket)| ticket).filter(|ticket| ticket.owner.load(Relaxed) == owner)
 }
 
+/// Whether it is `roottask` that calls with this badge.
+pub fn is_roottask(badge: u64) -> bool {
+    badge == 0 || get(badge).is_some_and(|(_, own)| own.owner.load(Relaxed) == 0)
+}
+
 /// Makes a ticket for an account that `owner` presented; `None` = it has as many as it may have, or is dead.
 pub fn take(owner: u64, account: Entry) -> Option<u64> {
-    let of_owner = |ticket: &&Ticket| ticket.owner.load(Relaxed) == owner;
+    let of_components = of_components(all().len());
+    let of_programs = of_components.end..all().len();
+    let most = of_components.len() - LEFT_BY_COMPONENT;
     let (places, program, most) = match get(owner) {
-        None if owner == 0 => (COMPONENTS, 0, COMPONENTS.len()),
+        _ if is_roottask(owner) => (COMPONENTS, 0, COMPONENTS.len()),
         None => return None,
-        Some((_, own)) if own.owner.load(Relaxed) == 0 => (COMPONENTS, 0, COMPONENTS.len()),
-        Some((place, _)) if COMPONENTS.contains(&place) => (PROGRAMS, 0, MOST_OF_COMPONENT),
-        Some((place, _)) if PROGRAMS.contains(&place) => (GUESTS, owner, MOST_OF_PROGRAM),
-        Some((_, own)) => (GUESTS, own.program.load(Relaxed), MOST_OF_PROGRAM),
+        Some((place, _)) if COMPONENTS.contains(&place) => (of_components, 0, most),
+        Some((place, _)) if of_components.contains(&place) => (of_programs, owner, MOST_OF_PROGRAM),
+        Some((_, own)) => (of_programs, own.program.load(Relaxed), MOST_OF_PROGRAM),
     };
-    let taken = || ALL[places.clone()].iter().filter(|ticket| ticket.number.load(Relaxed) != 0);
-    let of_program = |ticket: &&Ticket| ticket.program.load(Relaxed) == program;
-    let has = if program == 0 { taken().filter(of_owner).count() } else { taken().filter(of_program).count() };
-    let place = places.clone().find(|place| ALL[*place].number.load(Relaxed) == 0).filter(|_| has < most)?;
+    let counts = if program == 0 { owner } else { program };
+    let made = get(counts).map_or(0, |(_, ticket)| ticket.made.load(Relaxed).into());
+    let place = places.clone().find(|place| all()[*place].number.load(Relaxed) == 0).filter(|_| made < most)?;
     let number = (MADE.fetch_add(1, Relaxed) + 1) << PLACE_BITS | place as u64;
-    let ticket = &ALL[place];
+    let ticket = &all()[place];
     ticket.owner.store(owner, Relaxed);
     ticket.program.store(program, Relaxed);
     ticket.held.store(account.0 as u16, Relaxed);
     ticket.is_domain.store(0, Relaxed);
+    ticket.made.store(0, Relaxed);
     ticket.number.store(number, Relaxed);
+    ticket.count_for_makers(1);
     Some(number)
 }
 
@@ -107,9 +144,19 @@ impl Ticket {
         Entry(self.held.load(Relaxed).into())
     }
 
+    /// Who made it, and the program that did or for which that was made, have one more now, or one fewer (`u16::MAX`).
+    fn count_for_makers(&self, more: u16) {
+        let (owner, program) = (self.owner.load(Relaxed), self.program.load(Relaxed));
+        let program = Some(program).filter(|program| *program != owner);
+        for (_, maker) in [Some(owner), program].into_iter().flatten().filter_map(get) {
+            maker.made.fetch_add(more, Relaxed);
+        }
+    }
+
     /// Lets go of what it holds, and of itself.
     fn leave(&self) {
         remove(self.entry());
+        self.count_for_makers(u16::MAX);
         self.number.store(0, Relaxed);
     }
 
@@ -142,8 +189,11 @@ pub fn managed(badge: u64) -> Option<Entry> {
 pub fn give_back(owner: u64, ticket: u64) -> bool {
     let Some(first) = owned(owner, ticket) else { return false };
     first.leave();
+    if first.made.load(Relaxed) == 0 {
+        return true;
+    }
     // Each round finds those made by tickets of the round before.
-    while let Some(orphan) = ALL.iter().find(|ticket| ticket.is_orphan()) {
+    while let Some(orphan) = all().iter().find(|ticket| ticket.is_orphan()) {
         orphan.leave();
     }
     true

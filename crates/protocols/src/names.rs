@@ -10,8 +10,11 @@ pub const COMPONENT: u64 = 1;
 pub const PROGRAM: u64 = 0;
 /// Specifications of portals of which everybody may have the shape: those of the interfaces of this system.
 pub const SPECIFICATIONS: [&str; 5] = ["npciii>i", "npcwii>i", TORN_PORTAL, WORDS_PORTAL, WINDOW_PORTAL];
-/// Names there can be: those of components and those of programs.
-pub const MAX_NAMES: usize = 64;
+/// Names that all programs can have together, on the smallest machine and on the largest. `roottask` counts them: components have
+/// theirs besides. The account of the name service has room for all.
+pub const FEWEST_OF_PROGRAMS: usize = 32;
+/// The same.
+pub const MOST_OF_PROGRAMS: usize = 512;
 /// Bytes of the longest name.
 pub const MAX_NAME: usize = 64;
 

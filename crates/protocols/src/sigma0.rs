@@ -15,8 +15,14 @@ codes! {
         8 Failed "the nucleus refused an entry"
         9 NotAnAccount "not an account that may be drawn from"
         10 NotADomain "not a domain that may be changed"
+        11 NotRoottask "only roottask may, before it starts others"
     }
 }
+
+/// Fewest and most tickets that there can be.
+pub const FEWEST_TICKETS: usize = 192;
+/// The same.
+pub const MOST_TICKETS: usize = 3900;
 
 /// The source of memory.
 #[interface]
@@ -32,6 +38,9 @@ pub trait Sigma0 {
     /// Second half: hands over the domain itself, whose own account pays from here on. From now on its page faults in its heap, which begins at
     /// the page `heap`, and in its stacks are served, and its entry `SIGMA0` leads here.
     fn manage_domain(&self, ticket: u64, heap: u64, domain: Delegate) -> Result<(), Sigma0Error>;
+    /// For `roottask`, before it starts others (`NotRoottask`): makes room for so many tickets, at most [`MOST_TICKETS`]. There are
+    /// never fewer than before. The account of `sigma0` pays a frame for each 85, and for each 64 entries of its table.
+    fn make_room(&self, tickets: u64) -> Result<(), Sigma0Error>;
     /// Lets go of both; the loader does this before it removes the domain.
     fn forget(&self, ticket: u64) -> Result<(), Sigma0Error>;
 }

@@ -24,7 +24,7 @@
 //!
 //! | bytes | component |
 //! |---|---|
-//! | 4 | account in frames ([`REST`] = all that remains) |
+//! | 4 | account in frames |
 //! | 1, 1 | priority, highest priority |
 //! | 1 | flags: 1 = FPU, 2 = trusted, 4 = CPUs are given, 8 = a device of the device tree, 16 = it has a vault, 32 = it waits for nobody, 64 = it has a share, 128 = it sees the boot archive |
 //! | 1 | special entry: 0 none, 1 scheduler, 2 machine, 3 memory, 4 standby, 5 trial, 6 inspect |
@@ -34,6 +34,7 @@
 //! | 2, 2 | first I/O port, number of ports |
 //! | 1, 1, 1, 1 | portals, arguments, services, private ones of these |
 //! | 2, 2 | longest slice in milliseconds, numbers of threads (0 = as many as there are) |
+//! | 1, 1 | percent that its account and its vault get of what the machine has beyond all accounts |
 //! | 8 | only if CPUs are given: a bit for each |
 //! | 1 | only if it has a share: percent of a CPU's time |
 //! | 4 | only if it has a vault: frames of its account |
@@ -66,13 +67,11 @@ pub use view::{
 };
 
 /// Version of the compiled form.
-pub const VERSION: u32 = 6;
+pub const VERSION: u32 = 7;
 /// Begins the compiled form.
 pub const MAGIC: &[u8; 8] = b"CAIRNSYS";
 /// Bytes of the header.
 pub const HEADER_BYTES: usize = 24;
-/// Account of a component that gets what the others leave.
-pub const REST: u32 = u32::MAX;
 /// Number of no component.
 pub const NOBODY: u16 = u16::MAX;
 /// Bytes of the longest name: what `DOMAIN_NEW` takes.
@@ -96,24 +95,10 @@ pub const MEMORY_INDEX: usize = 79;
 /// No interrupt line.
 pub const NO_INTERRUPT: u8 = 255;
 
-/// Frames a component may have charged to its account.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Account {
-    /// So many.
-    Frames(u32),
-    /// All that the others leave.
-    Rest,
-}
-
-impl Account {
-    /// Frames of all instances that a machine with so many CPUs has: a scheduler runs on each, and one more stands by.
-    pub fn frames_of_all(self, special: Special, cpus: u32) -> u64 {
-        match self {
-            Self::Frames(frames) if special == Special::Scheduler => u64::from(frames) * (u64::from(cpus) + 1),
-            Self::Frames(frames) => frames.into(),
-            Self::Rest => 0,
-        }
-    }
+/// Frames of all instances of a component on a machine with so many CPUs: a scheduler runs on each, and one more stands by.
+pub fn frames_of_all(account: u32, special: Special, cpus: u32) -> u64 {
+    let instances = if special == Special::Scheduler { u64::from(cpus) + 1 } else { 1 };
+    u64::from(account) * instances
 }
 
 /// What stands at `layout::SPECIAL` of a component's portal table.

@@ -1,9 +1,9 @@
 //! The reader of the compiled form: a checked view and iterators over it.
 
 use crate::{
-    Account, FLAG_ARCHIVE, FLAG_COMPATIBLE, FLAG_CPUS, FLAG_FPU, FLAG_INSPECT, FLAG_SHARE, FLAG_TRUSTED, FLAG_VAULT,
+    FLAG_ARCHIVE, FLAG_COMPATIBLE, FLAG_CPUS, FLAG_FPU, FLAG_INSPECT, FLAG_SHARE, FLAG_TRUSTED, FLAG_VAULT,
     FLAG_WAITS_FOR_NOBODY, HEADER_BYTES, INTERRUPT_LINES, MAGIC, MAX_COMPARTMENTS, MAX_COMPONENTS, MAX_LEVELS,
-    MAX_NAME_BYTES, MAX_SLICE, NO_INTERRUPT, NOBODY, REST, Restart, Special, VERSION,
+    MAX_NAME_BYTES, MAX_SLICE, NO_INTERRUPT, NOBODY, Restart, Special, VERSION,
 };
 use abi::layout::FIRST_FREE;
 use abi::level;
@@ -28,8 +28,12 @@ pub struct Component<'a> {
     pub name: &'a str,
     /// Its file in the boot archive is `boot/` and this.
     pub binary: &'a str,
-    /// What it may have.
-    pub account: Account,
+    /// Frames that may be charged to its account, at least.
+    pub account: u32,
+    /// Percent of what the machine has beyond all accounts, which its account has besides.
+    pub rest: u8,
+    /// The same of its vault.
+    pub vault_rest: u8,
     /// Priority of its first thread.
     pub priority: u8,
     /// Highest priority of its threads.
@@ -416,6 +420,7 @@ fn component<'a>(rest: &mut Fields<'a>, number: u16) -> Result<Component<'a>, Er
     let (portal_count, argument_count, service_count) = (fields.u8()?, fields.u8()?, fields.u8()?);
     let public = service_count.checked_sub(fields.u8()?).ok_or(ErrorKind::BadValue)?;
     let (max_slice, threads) = (fields.u16()?, fields.u16()?);
+    let (rest, vault_rest) = (fields.u8()?, fields.u8()?);
     let cpus = if flags & FLAG_CPUS != 0 { Some(fields.u64()?) } else { None };
     let share = if flags & FLAG_SHARE != 0 { fields.u8()? } else { 0 };
     let vault = if flags & FLAG_VAULT != 0 { fields.u32()? } else { 0 };
@@ -433,6 +438,8 @@ fn component<'a>(rest: &mut Fields<'a>, number: u16) -> Result<Component<'a>, Er
         || cpus == Some(0)
         || (share == 0) == (flags & FLAG_SHARE != 0)
         || share > 100
+        || rest > 100
+        || vault_rest > if vault == 0 { 0 } else { 100 }
         || (vault == 0) == (flags & FLAG_VAULT != 0)
         || interrupt != NO_INTERRUPT && interrupt >= INTERRUPT_LINES
         || first_port as usize + port_count as usize > 0x1_0000
@@ -445,7 +452,9 @@ fn component<'a>(rest: &mut Fields<'a>, number: u16) -> Result<Component<'a>, Er
         number,
         name,
         binary,
-        account: if account == REST { Account::Rest } else { Account::Frames(account) },
+        account,
+        rest,
+        vault_rest,
         priority,
         max_priority,
         max_slice,

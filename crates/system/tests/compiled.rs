@@ -4,7 +4,7 @@
 use abi::level;
 use proptest::prelude::*;
 use system::host::{Description, Surroundings};
-use system::{Account, ErrorKind, HEADER_BYTES, Restart, Special, System};
+use system::{ErrorKind, HEADER_BYTES, Restart, Special, System};
 
 struct Everything;
 
@@ -38,7 +38,8 @@ shell = "shell"
 
 [[component]]
 name = "shell"
-account = "rest"
+account = "8K"
+rest = 90
 restart = "always"
 portals = ["ramfs", "console/lines"]
 args = ["-i", "/etc/exec"]
@@ -123,12 +124,12 @@ fn everything_written_is_read() {
     let bytes = compiled();
     let system = System::parse(&bytes).unwrap();
     let shell = system.shell().unwrap();
-    assert_eq!((shell.name, shell.account, shell.fpu, shell.trusted), ("shell", Account::Rest, true, true));
+    assert_eq!((shell.name, shell.account, shell.rest, shell.fpu, shell.trusted), ("shell", 2, 90, true, true));
     let portals: Vec<_> = shell.portals().map(|portal| (portal.index, portal.component, portal.service)).collect();
     assert_eq!(portals, [(96, 4, "ramfs"), (97, 3, "lines")]);
     assert_eq!(shell.arguments().collect::<Vec<_>>(), ["-i", "/etc/exec"]);
     let ramfs = system.component("ramfs").unwrap();
-    assert_eq!((ramfs.account, ramfs.priority, ramfs.max_priority), (Account::Frames(1024), 20, 30));
+    assert_eq!((ramfs.account, ramfs.rest, ramfs.priority, ramfs.max_priority), (1024, 0, 20, 30));
     assert_eq!((ramfs.max_slice, ramfs.threads, ramfs.share), (20, 100, 60));
     assert_eq!((ramfs.restart, ramfs.restarts_per_minute), (Restart::Always, 60));
     assert_eq!((ramfs.cpus, ramfs.vault, ramfs.archive), (Some(1 << 63 | 1), 512, true));

@@ -19,10 +19,12 @@ const ENTRIES_PASSED: usize = 16;
 pub fn report(activation: Ref<Activation>, what: u64, position: u64) -> Result<u64, Stop> {
     let held = activation.held();
     let is_seen = |domain: Ref<Domain>| what & info::UNTAINTED == 0 || flows::may_change(domain).is_ok();
-    let list = what & !info::UNTAINTED;
+    let list = what & !(info::UNTAINTED | info::ENDED);
     match list {
         info::DOMAIN => {
-            let domain = domain::newest_below(activation, position, is_seen)?.ok_or(Error::Empty)?;
+            let is_wanted = |domain: Ref<Domain>| what & info::ENDED == 0 || domain.is_dead();
+            let is_listed = |domain| is_wanted(domain) && is_seen(domain);
+            let domain = domain::newest_below(activation, position, is_listed)?.ok_or(Error::Empty)?;
             write(activation, domain_record(domain));
             Ok(if domain.next_domain().is_some() { domain.number } else { 0 })
         }

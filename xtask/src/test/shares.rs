@@ -7,8 +7,15 @@ use std::collections::BTreeMap;
 use toml::Value;
 
 /// Its columns after the name, with what stands there if a component says nothing.
-const COLUMNS: [(&str, &str); 5] =
-    [("priority", "16"), ("max_priority", ""), ("share", "–"), ("account", "–"), ("vault", "–")];
+const COLUMNS: [(&str, &str); 7] = [
+    ("priority", "16"),
+    ("max_priority", ""),
+    ("share", "–"),
+    ("account", "–"),
+    ("vault", "–"),
+    ("rest", "–"),
+    ("vault_rest", "–"),
+];
 
 /// What a component has, by name, as the table shows it.
 fn components(text: &str) -> Result<BTreeMap<String, Vec<String>>> {

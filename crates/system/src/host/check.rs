@@ -3,8 +3,8 @@
 use super::keys::nearest;
 use super::{At, ComponentText, Description, Level, Problem};
 use crate::{
-    Account, MAX_COMPARTMENTS, MAX_COMPONENTS, MAX_LEVELS, MAX_NAME_BYTES, MAX_SERVICES, Restart, SYSTEM_COMPARTMENT,
-    Special,
+    MAX_COMPARTMENTS, MAX_COMPONENTS, MAX_LEVELS, MAX_NAME_BYTES, MAX_SERVICES, Restart, SYSTEM_COMPARTMENT, Special,
+    frames_of_all,
 };
 use abi::level;
 use std::collections::BTreeMap;
@@ -51,7 +51,7 @@ impl Description {
     /// Frames that a machine with so many CPUs must have: the reserve and all accounts.
     pub fn frames_needed(&self, cpus: u32) -> u64 {
         let account = |component: &ComponentText| {
-            component.account.value.frames_of_all(component.special.value, cpus)
+            frames_of_all(component.account.value, component.special.value, cpus)
                 + u64::from(component.vault.unwrap_or(0))
         };
         let accounts: u64 = self.components.iter().map(account).sum();
@@ -469,12 +469,23 @@ impl<'a> Checker<'a> {
     fn accounts(&mut self) {
         let description = self.description;
         let total = self.surroundings.memory_frames().unwrap_or(description.memory_frames.value);
-        let mut rest: Option<&str> = None;
-        for component in description.components.iter().filter(|component| component.account.value == Account::Rest) {
-            let name = component.name.value.as_str();
-            if let Some(other) = rest.replace(name) {
-                let cause = format!("account = \"rest\" is given to `{other}` and to `{name}`");
-                self.problem(component.account.line, cause, "only one can get what the others leave");
+        let mut percent = 0;
+        for component in &description.components {
+            if component.vault_rest.value != 0 && component.vault.is_none() {
+                let cause = format!("`{}` has `vault_rest`, but no vault", component.name.value);
+                self.problem(component.vault_rest.line, cause, "add vault = \"256K\", or remove `vault_rest`");
+            }
+            for rest in [&component.rest, &component.vault_rest].into_iter().filter(|rest| rest.value != 0) {
+                percent += u32::from(rest.value);
+                if percent > 100 {
+                    let cause =
+                        format!("`rest` and `vault_rest` of the components up to here sum up to {percent} percent");
+                    self.problem(
+                        rest.line,
+                        cause,
+                        "of what the machine has beyond all accounts give 100 percent at most",
+                    );
+                }
             }
         }
         let cpus = self.surroundings.cpus();

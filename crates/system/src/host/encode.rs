@@ -2,8 +2,8 @@
 
 use super::{At, ComponentText, Level, Plan, ProgramText};
 use crate::{
-    Account, FLAG_ARCHIVE, FLAG_COMPATIBLE, FLAG_CPUS, FLAG_FPU, FLAG_INSPECT, FLAG_SHARE, FLAG_TRUSTED, FLAG_VAULT,
-    FLAG_WAITS_FOR_NOBODY, HEADER_BYTES, MAGIC, NO_INTERRUPT, NOBODY, REST, VERSION,
+    FLAG_ARCHIVE, FLAG_COMPATIBLE, FLAG_CPUS, FLAG_FPU, FLAG_INSPECT, FLAG_SHARE, FLAG_TRUSTED, FLAG_VAULT,
+    FLAG_WAITS_FOR_NOBODY, HEADER_BYTES, MAGIC, NO_INTERRUPT, NOBODY, VERSION,
 };
 use abi::layout::FIRST_FREE;
 use std::string::String;
@@ -44,10 +44,6 @@ impl Plan<'_> {
     }
 
     fn component(&self, component: &ComponentText) -> Vec<u8> {
-        let account = match component.account.value {
-            Account::Frames(frames) => frames,
-            Account::Rest => REST,
-        };
         let flags = if component.fpu { FLAG_FPU } else { 0 }
             | if component.trusted { FLAG_TRUSTED } else { 0 }
             | if component.cpus.is_some() { FLAG_CPUS } else { 0 }
@@ -58,7 +54,7 @@ impl Plan<'_> {
             | if component.archive { FLAG_ARCHIVE } else { 0 };
         let (first_port, ports) = component.io_ports.as_ref().map_or((0, 0), |ports| ports.value);
         let mut record = Vec::new();
-        record.extend_from_slice(&account.to_le_bytes());
+        record.extend_from_slice(&component.account.value.to_le_bytes());
         record.extend_from_slice(&[
             component.priority.value,
             component.max_priority.value,
@@ -76,6 +72,7 @@ impl Plan<'_> {
         record.extend(counts.map(|count| count as u8));
         record.extend_from_slice(&component.max_slice.to_le_bytes());
         record.extend_from_slice(&component.threads.to_le_bytes());
+        record.extend_from_slice(&[component.rest.value, component.vault_rest.value]);
         if let Some(cpus) = &component.cpus {
             record.extend_from_slice(&cpus.value.to_le_bytes());
         }

@@ -105,9 +105,9 @@ impl Reader<'_> {
     }
 
     /// Frames of a size such as `"4M"`; always at least one.
-    pub fn frames(&mut self, value: &Value<'_>, key: &str, words: &str) -> Option<At<u64>> {
+    pub fn frames(&mut self, value: &Value<'_>, key: &str) -> Option<At<u64>> {
         let line = self.line(value.span().start);
-        let wanted = format!("a size such as \"512K\" or \"4M\", a multiple of 4K{words}");
+        let wanted = "a size such as \"512K\" or \"4M\", a multiple of 4K";
         match value.get_ref() {
             DeValue::String(text) => match size_in_frames(text) {
                 Some(frames) if (1..1 << 31).contains(&frames) => return Some(At { value: frames, line }),
@@ -121,10 +121,10 @@ impl Reader<'_> {
                 self.problem(
                     line,
                     cause,
-                    format!("write \"{number}M\" for mebibytes, or another size such as \"512K\"{words}"),
+                    format!("write \"{number}M\" for mebibytes, or another size such as \"512K\""),
                 );
             }
-            _ => self.wrong_type(value, key, &wanted),
+            _ => self.wrong_type(value, key, wanted),
         }
         None
     }

@@ -12,7 +12,7 @@ mod read;
 pub use check::{Plan, Surroundings};
 pub use keys::{distance, size_in_frames};
 
-use crate::{Account, Restart, Special};
+use crate::{Restart, Special};
 use std::string::String;
 use std::vec::Vec;
 
@@ -79,7 +79,11 @@ pub struct ComponentText {
     /// Cargo features of that crate.
     pub features: Vec<String>,
     /// What it may have.
-    pub account: At<Account>,
+    pub account: At<u32>,
+    /// Percent of what the machine has beyond all accounts, which its account has besides.
+    pub rest: At<u8>,
+    /// The same of its vault.
+    pub vault_rest: At<u8>,
     /// Priority of its first thread.
     pub priority: At<u8>,
     /// Highest priority of its threads.

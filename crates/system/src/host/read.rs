@@ -2,7 +2,7 @@
 
 use super::keys::{Keys, Reader, Value};
 use super::{At, ComponentText, Description, Level, Problem, ProgramText, Surroundings};
-use crate::{Account, INTERRUPT_LINES, MAX_SLICE, Restart, Special};
+use crate::{INTERRUPT_LINES, MAX_SLICE, Restart, Special};
 use abi::boot::LABELS_OFF;
 use abi::level;
 use std::format;
@@ -132,8 +132,8 @@ fn list<T>(
 fn memory_of(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<(At<u64>, u64)> {
     let mut keys = Keys::of(reader, value, "[memory]")?;
     let size = keys.require(reader, "size", "write size = \"64M\"");
-    let size = size.and_then(|value| reader.frames(value, "size", ""));
-    let reserve = keys.take("reserve").map(|value| reader.frames(value, "reserve", ""));
+    let size = size.and_then(|value| reader.frames(value, "size"));
+    let reserve = keys.take("reserve").map(|value| reader.frames(value, "reserve"));
     keys.finish(reader);
     Some((size?, reserve.map_or(Some(DEFAULT_RESERVE), |frames| frames.map(|frames| frames.value))?))
 }
@@ -189,7 +189,7 @@ fn component(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<ComponentText
     let binary = keys.take("binary");
     let binary = binary.map(|value| reader.text(value, "binary", "the name of a crate in components/"));
     let account = keys.require(reader, "account", "write account = \"512K\"");
-    let account = account.and_then(|value| account_of(reader, value));
+    let account = account.and_then(|value| reader.frames(value, "account"));
     let most = abi::PRIORITIES as u64 - 1;
     let mut byte = |keys: &mut Keys<'_, '_>, key, default: u8, most: u64| {
         let Some(value) = keys.take(key) else { return Some(At { value: default, line }) };
@@ -198,6 +198,7 @@ fn component(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<ComponentText
     let priority = byte(&mut keys, "priority", 16, most);
     let default = priority.as_ref().map_or(0, |priority| priority.value);
     let share = byte(&mut keys, "share", 0, 100);
+    let [rest, vault_rest] = ["rest", "vault_rest"].map(|key| byte(&mut keys, key, 0, 100));
     let max_priority = byte(&mut keys, "max_priority", default, most);
     let restarts = byte(&mut keys, "restarts_per_minute", DEFAULT_RESTARTS, 250);
     let mut number = |keys: &mut Keys<'_, '_>, key, default: u16, least: u64, most: u64| {
@@ -222,7 +223,7 @@ fn component(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<ComponentText
     let (interrupt, io_ports, compatible) =
         keys.take("devices").map(|value| devices(reader, value)).unwrap_or_default();
     let cpus = keys.take("cpus").map(|value| cpus(reader, value));
-    let vault = keys.take("vault").map(|value| reader.frames(value, "vault", ""));
+    let vault = keys.take("vault").map(|value| reader.frames(value, "vault"));
     let portals = texts(reader, keys.take("portals"), "portals").into_iter().map(portal).collect();
     let features = texts(reader, keys.take("features"), "features").into_iter().map(|text| text.value).collect();
     let arguments = texts(reader, keys.take("args"), "args").into_iter().map(|text| text.value).collect();
@@ -242,7 +243,9 @@ fn component(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<ComponentText
         binary: binary.flatten().unwrap_or_else(|| name.clone()),
         name,
         features,
-        account: account.unwrap_or_else(|| unread(Account::Frames(1))),
+        account: account.map_or_else(|| unread(1), |frames| At { value: frames.value as u32, line: frames.line }),
+        rest: rest.unwrap_or_else(|| unread(0)),
+        vault_rest: vault_rest.unwrap_or_else(|| unread(0)),
         max_priority: max_priority.unwrap_or_else(|| unread(default)),
         priority: priority.unwrap_or_else(|| unread(default)),
         max_slice: max_slice.unwrap_or(DEFAULT_SLICE),
@@ -263,16 +266,6 @@ fn component(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<ComponentText
         arguments,
         levels,
     })
-}
-
-fn account_of(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<At<Account>> {
-    if let DeValue::String(text) = value.get_ref()
-        && text == "rest"
-    {
-        return Some(At { value: Account::Rest, line: reader.line(value.span().start) });
-    }
-    let frames = reader.frames(value, "account", ", or \"rest\" for what the others leave")?;
-    Some(At { value: Account::Frames(frames.value as u32), line: frames.line })
 }
 
 type Devices = (Option<At<u8>>, Option<At<(u16, u16)>>, Option<At<String>>);
@@ -345,7 +338,7 @@ fn program(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<ProgramText> {
     let mut keys = Keys::of(reader, value, "[[program]]")?;
     let name = name(reader, &mut keys);
     let binary = keys.take("binary").map(|value| reader.text(value, "binary", "the name of a crate in apps/"));
-    let account = keys.take("account").map(|value| reader.frames(value, "account", ""));
+    let account = keys.take("account").map(|value| reader.frames(value, "account"));
     let inspect = keys.take("inspect").map_or(Some(false), |value| reader.boolean(value, "inspect"));
     let levels = levels(reader, &mut keys);
     keys.finish(reader);
