@@ -27,7 +27,7 @@ impl Source for Own {
             Err(Failure::Transport(error)) => Err(error),
             // Of a server that dies just now the entry cannot be delivered.
             Err(Failure::Protocol(Protocol::NotDelivered)) => Err(Error::Revoked),
-            Err(_) => Err(Error::LimitReached),
+            Err(_) => Err(Error::Full),
         }
     }
     fn service(&self) -> &str {

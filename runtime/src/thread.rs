@@ -44,7 +44,7 @@ impl Slot {
                 }
             }
         }
-        Err(Error::LimitReached)
+        Err(Error::TooManyActivations)
     }
 
     /// Gives the slot back; nothing runs on it any more.

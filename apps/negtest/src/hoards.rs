@@ -38,6 +38,7 @@ pub const ALL: &[Case] = &[
     Case::tried("kept", "the part kept for the shell, asked for by a program", kept),
     Case::tried("processes", "a thousand processes at the same time", processes),
     Case::tried("unasked", "programs that end, and whose status nobody asks for", unasked),
+    Case::tried("all-threads", "all threads that programs can have, by several of them", all_threads),
     Case::tried("sockets", "connections on an account with too few frames, every number of them", connections),
 ];
 
@@ -203,6 +204,49 @@ fn unasked() -> Result<String, String> {
         return Err(format!("the status of the first and the last is {statuses:?}"));
     }
     Ok(format!("refused after {}: {refusal}", children.len()))
+}
+
+/// Programs have all threads that there are for programs: no further one can be started, but the shell's.
+fn all_threads() -> Result<String, String> {
+    const PROGRAMS: usize = 4;
+    let mut holders = Vec::new();
+    let deadline = op::clock() + PATIENCE;
+    let refusal = loop {
+        let started = match holders.len() {
+            PROGRAMS => launch::spawn("late", &["--log"], 256),
+            _ => launch::spawn("threads", &["--hold-threads"], 512),
+        };
+        match started {
+            Ok(child) if holders.len() < PROGRAMS => holders.push(child),
+            // They have not all yet.
+            Ok(child) => drop(child.end().map_err(|error| error.to_string())?),
+            Err(refusal) => break refusal,
+        }
+        if op::clock() > deadline {
+            return Err("there are still threads for more".to_string());
+        }
+    };
+    // A person still has the shell.
+    let _ = runtime::thread::sleep(3_000_000_000);
+    holders.into_iter().try_for_each(|holder| holder.end().map(drop)).map_err(|error| error.to_string())?;
+    launch::Process::small("again", &["--log"])?.wait()?;
+    match refusal {
+        Failure::Refused(ProcessError::TooManyThreads) => Ok(format!("refused: {refusal}")),
+        refusal => Err(refusal.to_string()),
+    }
+}
+
+/// What is started so: has as many threads as it can have, also those that others give back.
+pub fn hold_threads() -> u8 {
+    let sleep = |_| {
+        let _ = runtime::thread::sleep(u64::MAX / 2);
+    };
+    loop {
+        match runtime::thread::Thread::start(sleep, 0) {
+            Ok(thread) => core::mem::forget(thread),
+            Err(_) => drop(runtime::thread::sleep(5_000_000)),
+        }
+    }
 }
 
 /// Frames that a connection needs at most.

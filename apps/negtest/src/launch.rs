@@ -12,7 +12,8 @@ use tool::inspect::PROC;
 /// Where this program is.
 pub const PATH: &str = "/bin/negtest";
 
-fn spawn(name: &str, arguments: &[&str], frames: u64) -> Result<Child, Failure<ProcessError>> {
+/// Starts this program of so many frames, under a name, with arguments.
+pub fn spawn(name: &str, arguments: &[&str], frames: u64) -> Result<Child, Failure<ProcessError>> {
     let contents = Contents { schedule: 0, name, streams: ["null", "console", "console"], compartments: &[] };
     spawn_with(PATH, &contents, arguments, frames)
 }

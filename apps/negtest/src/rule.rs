@@ -105,20 +105,20 @@ pub const ALL: &[Case] = &[
         op::account_move(account.entry(), Entry::ACCOUNT, 80)?;
         refused.map(drop)
     }),
-    Case::refusal("numbers", "more threads than an account has numbers for", Error::LimitReached, || {
+    Case::refusal("numbers", "more threads than an account has numbers for", Error::AccountThreads, || {
         let account = Owned::new(op::account_new_with(Entry::ACCOUNT, 100, 3)?);
         // An account below has no more than the one above. Each round finds what the one before gave back.
         let below = Owned::new(op::account_new_with(account.entry(), 50, 100)?);
         for paying in [&account, &account, &below] {
             let outcome = use_up_numbers(paying.entry());
-            if outcome != Ok([Err(Error::LimitReached); 2]) {
+            if outcome != Ok([Err(Error::AccountThreads); 2]) {
                 return Ok(());
             }
         }
         // The refused operations left nothing behind.
         drop(below);
         op::account_move(account.entry(), Entry::ACCOUNT, 100)?;
-        Err(Error::LimitReached)
+        Err(Error::AccountThreads)
     }),
 ];
 

@@ -110,7 +110,7 @@ fn activations() -> Result<String, String> {
         }
     };
     match (count, refused) {
-        (MAX_ACTIVATIONS, Error::LimitReached) => Ok(format!("refused after {count}: {refused}")),
+        (MAX_ACTIVATIONS, Error::TooManyActivations) => Ok(format!("refused after {count}: {refused}")),
         _ => Err(format!("refused after {count}: {refused}")),
     }
 }
@@ -118,7 +118,7 @@ fn activations() -> Result<String, String> {
 /// In a domain of its own, with room for so many entries.
 fn threads() -> Result<String, String> {
     match Process::start("storm", &["--threads"])?.wait()? {
-        status if status == Error::LimitReached as u64 => Ok(format!("refused: {}", Error::LimitReached)),
+        status if status == Error::AccountThreads as u64 => Ok(format!("refused: {}", Error::AccountThreads)),
         status => Err(format!("ended with {status:#x}")),
     }
 }

@@ -93,13 +93,13 @@ fn service(shape: u64) -> Result<Entry, Error> {
     if shape == PLAIN {
         return plain();
     }
-    let with_windows = one(&WITH_WINDOWS, || server::window_service::<Messages>().map_err(|_| Error::LimitReached));
+    let with_windows = one(&WITH_WINDOWS, || server::window_service::<Messages>().map_err(|_| Error::Full));
     // In a sandbox there is no shape for us. Clients then send messages where they would show windows.
     let Ok(with_windows) = with_windows else { return plain() };
     if op::shape_number(with_windows)? == shape {
         return Ok(with_windows);
     }
-    let in_words = one(&IN_WORDS, || server::all_words_service::<InWords>().map_err(|_| Error::LimitReached))?;
+    let in_words = one(&IN_WORDS, || server::all_words_service::<InWords>().map_err(|_| Error::Full))?;
     if op::shape_number(in_words)? == shape { Ok(in_words) } else { Err(Error::WrongKind) }
 }
 
@@ -127,7 +127,7 @@ fn make(target: Entry, object: Object, origin: String, is_ours: bool) -> Result<
         }
         None => {
             let _ = more().map(op::v);
-            return Err(Error::LimitReached);
+            return Err(Error::Full);
         }
     };
     let (calls, active, is_known, is_lost) = (0, 0, false, false);
@@ -305,7 +305,7 @@ fn pass(request: &mut Request<'_>) -> Result<Reply, Error> {
         // Its client makes the call again, with a message.
         Err(error) if request.window.is_some() && is_of_window(error) => Ok(Protocol::BadWindow.reply()),
         // Our table, or our account, has no room for another stub.
-        Err(error @ (Error::LimitReached | Error::AccountExhausted | Error::NotAccepted)) => {
+        Err(error @ (Error::Full | Error::AccountExhausted | Error::NotAccepted)) => {
             list::note_no_room();
             Err(error)
         }

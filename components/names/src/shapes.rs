@@ -27,7 +27,7 @@ impl Shapes {
         }
         let make = || op::shape_new(Entry::SPECIAL, specification.as_bytes());
         let made = make().or_else(|error| match error {
-            abi::Error::LimitReached => {
+            abi::Error::TooManyShapes => {
                 // Who serves through the others keeps their code.
                 self.0.retain(|(known, _)| SPECIFICATIONS.contains(&known.as_str()));
                 make()
@@ -44,7 +44,7 @@ impl Shapes {
 fn refused(error: abi::Error) -> NamesError {
     match error {
         abi::Error::BadArgument => NamesError::BadSpecification,
-        abi::Error::LimitReached => NamesError::Full,
+        abi::Error::TooManyShapes => NamesError::Full,
         _ => NamesError::NoShape,
     }
 }

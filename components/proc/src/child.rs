@@ -216,7 +216,8 @@ fn sigma0() -> Sigma0Client<Direct> {
 /// Of what the program's own account pays for.
 fn nucleus(error: Error) -> ProcessError {
     match error {
-        Error::TableFull | Error::LimitReached => ProcessError::TooMany,
+        Error::TableFull => ProcessError::TooMany,
+        Error::AccountThreads | Error::NoThreads | Error::NoDomains => ProcessError::TooManyThreads,
         Error::AccountExhausted => ProcessError::TooSmall,
         Error::NoFrames => ProcessError::NoMemory,
         error => failed("the nucleus", error),

@@ -42,13 +42,13 @@ fn start_all(semaphores: [&Owned; 2]) -> Result<(Vec<Child>, Vec<Owned>), Error>
     loop {
         let child = match domain(semaphores) {
             Ok(child) => child,
-            Err(Error::LimitReached) => return Ok((domains, threads)),
+            Err(Error::NoThreads | Error::NoDomains) => return Ok((domains, threads)),
             Err(error) => return Err(error),
         };
         for _ in 0..OF_A_DOMAIN {
             match child.start(Program::Steps(0)) {
                 Ok(thread) => threads.push(thread),
-                Err(Error::LimitReached) => break,
+                Err(Error::NoThreads) => break,
                 Err(error) => return Err(error),
             }
         }

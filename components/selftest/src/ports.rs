@@ -123,12 +123,12 @@ fn limits() -> Result<(), &'static str> {
     hold(made(0, 1, MAX_BADGE) == Ok(()), "the highest badge")?;
     for (bytes, most) in [(0, 31), (64, 31), (1024, 31), (1025, 15), (2048, 15), (2049, 7), (MESSAGE_BYTES, 7)] {
         hold(made(bytes, most, 0) == Ok(()), "as many messages as can be")?;
-        hold(made(bytes, most + 1, 0) == Err(Error::LimitReached), "a message too many")?;
+        hold(made(bytes, most + 1, 0) == Err(Error::TooManyMessages), "a message too many")?;
     }
     let inbox = port(SMALL, 0)?;
     let member = || Port::new(Entry::OWN, SMALL, None, Some(&inbox), 1);
     let mut members = (1..MAX_MEMBERS).map(|_| member()).collect::<Result<Vec<_>, _>>().map_err(text)?;
-    hold(member().map(drop) == Err(Error::LimitReached), "a member too many")?;
+    hold(member().map(drop) == Err(Error::TooManyPorts), "a member too many")?;
     let inner = Port::new(Entry::OWN, SMALL, None, members.first(), 1).map(drop);
     hold(inner == Err(Error::BadArgument), "a member of a member")?;
     members.pop();

@@ -93,7 +93,7 @@ fn fill() -> Result<Vec<Owned>, &'static str> {
     for specification in specifications() {
         match shape(&specification) {
             Ok(shape) => made.push(shape),
-            Err(Error::LimitReached) => return Ok(made),
+            Err(Error::TooManyShapes) => return Ok(made),
             Err(error) => return Err(error.text()),
         }
     }
@@ -111,7 +111,7 @@ fn places() -> Result<(), &'static str> {
         let again =
             specifications().take(room).map(|specification| shape(&specification)).collect::<Result<Vec<_>, _>>();
         hold(again.map_err(text)?.len() == room, "a shape is made twice")?;
-        hold(shape("npx8x8>x8x8").err() == Some(Error::LimitReached), "there is one more")?;
+        hold(shape("npx8x8>x8x8").err() == Some(Error::TooManyShapes), "there is one more")?;
         drop(made);
     }
     Ok(())

@@ -192,7 +192,7 @@ fn stopped() -> Result<(), &'static str> {
     }
     op::entry_remove(Entry::OWN, remover.entry()).map_err(text)?;
     hold(charged_to(number)? > 0, "nothing of it is left")?;
-    hold(another().err() == Some(Error::LimitReached), "its number is free")?;
+    hold(another().err() == Some(Error::AccountThreads), "its number is free")?;
     drop(victim);
     another().map(drop).map_err(text)
 }

@@ -337,7 +337,7 @@ fn many() -> Result<(), &'static str> {
         });
         match caller {
             Ok(caller) => callers.push(caller),
-            Err(Error::LimitReached) => break,
+            Err(Error::TooManyActivations) => break,
             Err(error) => return Err(text(error)),
         }
         until(&CAME, (callers.len() as u64).min(8))?;
@@ -397,11 +397,11 @@ fn slots() -> Result<(), &'static str> {
         }
         let outcome = service(&domain, 0, shape.entry()).map(drop);
         if first > SLOTS {
-            hold(outcome == Err(Error::LimitReached), "a service with 33 activations")?;
+            hold(outcome == Err(Error::TooManyActivations), "a service with 33 activations")?;
             activation_in(domain.entry()).map_err(text)?;
         } else {
             hold(outcome.is_ok(), "a service with 32 activations")?;
-            hold(activation_in(domain.entry()) == Err(Error::LimitReached), "33 activations with a service")?;
+            hold(activation_in(domain.entry()) == Err(Error::TooManyActivations), "33 activations with a service")?;
         }
     }
     hold(frames()? == before, "frames were lost")

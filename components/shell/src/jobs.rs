@@ -1,6 +1,7 @@
 //! What runs in the background, and what Ctrl-C ends.
 
-use alloc::string::String;
+use alloc::format;
+use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -96,14 +97,10 @@ pub fn kill_foreground() {
 }
 
 /// Starts a job of a shell; gives its number.
-pub fn start(
-    shell: &Shell,
-    title: String,
-    work: impl FnOnce(Running) -> u64 + Send + 'static,
-) -> Result<u64, abi::Error> {
+pub fn start(shell: &Shell, title: String, work: impl FnOnce(Running) -> u64 + Send + 'static) -> Result<u64, String> {
     let mut jobs = JOBS.lock();
     if jobs.len() >= MAX_JOBS {
-        return Err(abi::Error::LimitReached);
+        return Err(format!("there are {MAX_JOBS} jobs, as many as there can be: wait for one"));
     }
     let number = jobs.iter().map(|job| job.number).max().unwrap_or(0) + 1;
     let running = Work::running();
@@ -120,7 +117,7 @@ pub fn start(
         Ok(_) => Ok(number),
         Err(error) => {
             JOBS.lock().retain(|job| job.number != number);
-            Err(error)
+            Err(error.to_string())
         }
     }
 }

@@ -220,9 +220,13 @@ fn start(path: &str, page: &[u8], launch: &Launch<'_>) -> Result<Child, Failure<
     let cpus = launch.prefixes.cpus;
     let child = Child::from(match PROC.spawn(path, page, 0, cpus) {
         // Others hold all that there is for programs: a person must be able to look, end them and remove files.
-        Err(Failure::Refused(ProcessError::NoMemory | ProcessError::TooMany)) if launch.may_use_kept => {
-            PROC.spawn(path, page, KEPT, cpus)
-        }
+        Err(
+            cause @ Failure::Refused(ProcessError::NoMemory | ProcessError::TooMany | ProcessError::TooManyThreads),
+        ) if launch.may_use_kept => match PROC.spawn(path, page, KEPT, cpus) {
+            // Another command has that part: what is missing for programs is said.
+            Err(Failure::Refused(ProcessError::NoMemory)) => Err(cause),
+            kept => kept,
+        },
         other => other,
     }?);
     match equip(&child, launch) {

@@ -174,8 +174,7 @@ impl World for Cairn {
         let history = self.history.clone();
         let number = jobs::start(shell, title.to_string(), move |running| {
             work(Self { running, interactive: false, background: true, history })
-        })
-        .map_err(|error| error.to_string())?;
+        })?;
         if self.interactive {
             say!("[{number}]");
         }

@@ -57,7 +57,9 @@ macro_rules! operations {
         BadArgument: "an unknown flag";
         NoRight: "DOMAIN_TRUSTED, and the caller is not trusted itself";
         TooNested: "domains made by domains, levels above" MAX_NESTING;
-        LimitReached: "no number of a thread is left, or none of the account's", "no number of an address space is left";
+        AccountThreads: "the thread that carries its orphans";
+        NoThreads: "the same";
+        NoDomains: "domains, or address spaces";
         AccountExhausted: "too few frames for domain, table and page tables";
         NoFrames: "no free frame for these";
     }
@@ -76,7 +78,7 @@ macro_rules! operations {
         Flow: "the caller may not change what has the label";
         TooNested: "accounts of accounts, levels above" MAX_ACCOUNT_DEPTH;
         NoFrames: "no free frame for the account itself";
-        LimitReached: "handles with like bits, more than a label has room for";
+        TooManyHandles: "handles with like bits, more than a label has room for";
     }
     /// Moves unused frames between an account and its parent.
     ACCOUNT_MOVE account_move(from: Account WRITE, to: Account WRITE, frames: Number) -> Nothing, Full {
@@ -86,7 +88,7 @@ macro_rules! operations {
     /// Adds an activation to the domain's pool. The receive index is where entries delegated to it are put.
     ACTIVATION_NEW activation_new(domain: Domain CONTROL, stack_top: Address, receive: Index "0 = no entry is accepted") -> Number "address of the message area", Full {
         BadAddress: "the stack top is no user address";
-        LimitReached: "activations of the domain, more than" MAX_ACTIVATIONS;
+        TooManyActivations: "activations of the domain, more than" MAX_ACTIVATIONS;
         AccountExhausted: "too few frames for activation, message area and page tables";
         NoFrames: "no free frame for these";
     }
@@ -96,7 +98,9 @@ macro_rules! operations {
         BadArgument: "priority above" MAX_PRIORITY, "slice in µs above" MAX_SLICE_MICROSECONDS;
         NoRight: "priority above the highest, or slice above the longest, of the domain or of the caller's";
         BadAddress: "instruction or stack top is no user address";
-        LimitReached: "no number of a thread is left, or none of the account's", "activations of the domain, more than" MAX_ACTIVATIONS;
+        AccountThreads: "threads and domains that the account and those above it pay for";
+        NoThreads: "threads and domains of the machine";
+        TooManyActivations: "activations of the domain, more than" MAX_ACTIVATIONS;
         AccountExhausted: "too few frames for thread, activation, message area and page tables";
         NoFrames: "no free frame for these";
     }
@@ -177,7 +181,9 @@ macro_rules! operations {
     SERVICE_NEW service_new(domain: Domain CONTROL, entry_address: Address, flags: Flags, index_to_fill: Fill, shape: Shape USE, label: Label READ "0 = {3}") -> Index, Full {
         BadAddress: "the entry address is no user address";
         BadArgument: "an unknown flag", "deadlines with a shape";
-        LimitReached: "a shape whose calls pass windows, and more than 32 activations", "labels of portals of the domain, more than" MAX_PORTAL_LABELS, "handles with like bits, more than a label has room for";
+        TooManyActivations: "a shape whose calls pass windows, and more than 32 activations";
+        TooManyLabels: "labels of portals of the domain, more than" MAX_PORTAL_LABELS;
+        TooManyHandles: "handles with like bits, more than a label has room for";
         AccountExhausted: "too few frames for the label (the domain's account)";
         NoFrames: "no free frame for the label";
     }
@@ -238,7 +244,7 @@ macro_rules! operations {
     /// may be). The code goes when the entry is removed and each domain that had a service of the shape is gone.
     SHAPE_NEW shape_new(machine: Machine USE, bytes: Number, index_to_fill: Fill) -> Index, Full "a seventh of the code" {
         BadArgument: "no specification", "one for which caller and callee must trust each other", "another one with a control word than that of services without a shape";
-        LimitReached: "shapes, more than" MAX_SHAPES;
+        TooManyShapes: "shapes, more than" MAX_SHAPES;
     }
     /// Of the caller's labels: [`LABEL_HANDLE`] and the like.
     LABEL label(what: Number, a: Number, b: Number, c: Number) -> Number "value, if it has one", Full "two nodes of a label, or a call in flight" {
@@ -254,7 +260,9 @@ macro_rules! operations {
     PORT_NEW port_new(account: Account WRITE, size: Number "bytes of a message + 65,536 · messages that wait, at most", index_to_fill: Fill, label: Label READ "0 = {3}", inbox: Port USE "0 = itself", badge: Number "shown with each message")
         -> Index, Full {
         BadArgument: "bytes above" MESSAGE_BYTES, "no messages", "a badge above" MAX_BADGE, "the inbox's own messages are taken at another port";
-        LimitReached: "more messages than 8 pages have room for", "messages, more than 31", "ports with one inbox, more than" MAX_MEMBERS, "handles with like bits, more than a label has room for";
+        TooManyMessages: "more messages than 8 pages have room for", "messages, more than 31";
+        TooManyPorts: "ports with one inbox, more than" MAX_MEMBERS;
+        TooManyHandles: "handles with like bits, more than a label has room for";
         AccountExhausted: "no frame left for the port, its messages or its label";
         NoFrames: "no free frame for these";
         Flow: "others may receive there, too, and the caller may not use what has its label";
@@ -290,7 +298,7 @@ macro_rules! ways {
             WrongKind: "no machine stands at index" SPECIAL;
             NoRight: "no CONTROL for the machine at index" SPECIAL;
             BadAddress: "entry address or stack top is no user address";
-            LimitReached: "activations of the domain, more than" MAX_ACTIVATIONS;
+            TooManyActivations: "activations of the domain, more than" MAX_ACTIVATIONS;
             AccountExhausted: "too few frames for activation, ring and page tables";
             NoFrames: "no free frame for these";
         }
@@ -327,7 +335,7 @@ macro_rules! ways {
             Flow: "the caller could not learn of the domain's end";
             AccountExhausted: "no frame of the domain's account left for labels";
             NoFrames: "no free frame for them";
-            LimitReached: "handles with like bits, more than a label has room for";
+            TooManyHandles: "handles with like bits, more than a label has room for";
         }
     }
     IO {
@@ -395,7 +403,7 @@ macro_rules! ways {
         /// Makes room for [`crate::THREADS_OF_A_PAGE`] more threads, for good. The caller's account pays a frame.
         MACHINE_THREADS machine_threads(machine: Machine WRITE CONTROL;) -> Number "threads for which there is room now, that of number 0, which nobody has, included" {
             Taken: "a scheduler has its seat, or stands by";
-            LimitReached: "there is room for all numbers of threads";
+            NoThreads: "there is room for all numbers of threads";
             AccountExhausted: "no frame left for it";
             NoFrames: "no free frame for it";
         }
@@ -423,7 +431,9 @@ macro_rules! ways {
         LABEL_HANDLE label_handle(;) -> Number "the handle" {
             Empty: "no key was set, of which handles come";
             Flow: "a call that the domain needs would be forbidden";
-            LimitReached: "all handles were given out";
+            NoHandles: "all handles were given out";
+            TooManyHandles: "handles with like bits, more than a label has room for";
+            TooManyChanges: "changes of the domain's labels, more than 2^28";
         }
         /// S(handle) becomes this level, which is not lower: 0 is ★, 1 is level 0, and so on. Ownership of a handle ends so. Calls in flight that
         /// this forbids end with `Flow`.
@@ -431,18 +441,21 @@ macro_rules! ways {
             BadArgument: "a handle of more than 61 bits", "a level above 4";
             NoRight: "S(handle) is higher";
             Flow: "the domain's handler of page faults or exceptions does not accept it";
-            LimitReached: "handles with like bits, more than a label has room for";
+            TooManyHandles: "handles with like bits, more than a label has room for";
+            TooManyChanges: "changes of the domain's labels, more than 2^28";
         }
         /// R(handle) becomes this level: one that is not higher, or any for an owner. Calls in flight that this forbids end with `Flow`.
         LABEL_RECEIVE label_receive(; handle: Number, level: Number) -> Nothing {
             BadArgument: "a handle of more than 61 bits", "a level above 4";
             NoRight: "R(handle) is lower, and the caller does not own the handle";
             Flow: "the domain's handler of page faults or exceptions would not be accepted";
-            LimitReached: "handles with like bits, more than a label has room for";
+            TooManyHandles: "handles with like bits, more than a label has room for";
+            TooManyChanges: "changes of the domain's labels, more than 2^28";
         }
         /// Explicit mode: the domain is not raised by what it takes; what would raise it is refused. 0 ends that.
         LABEL_EXPLICIT label_explicit(; is_explicit: Number "0 or 1") -> Nothing {
             BadArgument: "above 1";
+            TooManyChanges: "changes of the domain's labels, more than 2^28";
         }
         /// The level of a handle in the domain's send label, and in its receive label.
         LABEL_LEVELS label_levels(; handle: Number) -> Number "level of S + 8 · level of R, 0 = ★" {
@@ -457,12 +470,12 @@ macro_rules! ways {
         /// The label has another level for a handle.
         LABEL_PUT label_put(; label: Label WRITE, handle: Number, level: Number) -> Nothing {
             BadArgument: "a handle of more than 61 bits", "a level above 4";
-            LimitReached: "handles with like bits, more than a label has room for";
+            TooManyHandles: "handles with like bits, more than a label has room for";
         }
         /// The label becomes the least upper or the greatest lower bound of itself and another one.
         LABEL_COMBINE label_combine(; label: Label WRITE, with: Label READ, is_lower: Number "0 = upper, 1 = lower") -> Nothing {
             BadArgument: "above 1";
-            LimitReached: "handles with like bits, more than a label has room for";
+            TooManyHandles: "handles with like bits, more than a label has room for";
         }
         /// What the caller of the running activation may do with a thing of this label: 1 = observe it, 2 = change it.
         LABEL_CALLER label_caller(; label: Label READ) -> Number "both bits" {

@@ -139,7 +139,7 @@ fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// A line of the book behind which a table stands: `<!-- operations: clock yield -->`, `<!-- ways: DOMAIN_SET -->`.
+/// A line of the book behind which a table stands: `<!-- operations: clock yield -->`, `<!-- ways: DOMAIN_SET -->`, `<!-- errors: all -->`.
 fn mark<'a>(line: &'a str, what: &str) -> Option<&'a str> {
     line.strip_prefix("<!-- ")?.strip_suffix(" -->")?.strip_prefix(what)?.strip_prefix(": ")
 }
@@ -213,15 +213,24 @@ fn table_of_ways(group: &str) -> Result<String, String> {
     Ok(text)
 }
 
+/// What the mark of the table of errors names.
+const ERRORS: &str = "all";
+
+fn table_of_errors() -> String {
+    let rows = abi::Error::ALL.iter().map(|error| format!("| {} | `{error:?}` | {error} |\n", *error as u64));
+    ["| code | error | meaning |\n|---|---|---|\n".to_string()].into_iter().chain(rows).collect()
+}
+
 /// A chapter with its tables as they should be, and what stands in these.
 fn chapter(text: &str, shown: &mut Vec<String>) -> Result<String, String> {
     let mut lines = text.lines().peekable();
     let mut new = String::new();
     while let Some(line) = lines.next() {
         writeln!(new, "{line}").unwrap();
-        let (names, table) = match (mark(line, "operations"), mark(line, "ways")) {
-            (Some(names), _) => (names, table_of_operations(names)?),
-            (_, Some(group)) => (group, table_of_ways(group)?),
+        let (names, table) = match (mark(line, "operations"), mark(line, "ways"), mark(line, "errors")) {
+            (Some(names), ..) => (names, table_of_operations(names)?),
+            (_, Some(group), _) => (group, table_of_ways(group)?),
+            (.., Some(ERRORS)) => (ERRORS, table_of_errors()),
             _ => continue,
         };
         shown.extend(names.split(' ').map(str::to_string));
@@ -235,7 +244,7 @@ fn chapter(text: &str, shown: &mut Vec<String>) -> Result<String, String> {
 fn chapters(texts: &[String]) -> Result<Vec<String>, String> {
     let mut shown = Vec::new();
     let new = texts.iter().map(|text| chapter(text, &mut shown)).collect::<Result<_, _>>()?;
-    for name in op::NAMES.into_iter().chain(op::WAYS.iter().map(|(group, _)| *group)) {
+    for name in op::NAMES.into_iter().chain(op::WAYS.iter().map(|(group, _)| *group)).chain([ERRORS]) {
         match shown.iter().filter(|other| *other == name).count() {
             1 => {}
             times => return Err(format!("`{name}` stands in {times} tables of the book")),
@@ -348,7 +357,8 @@ fn each_flow_has_a_test() {
 fn mistakes_of_the_chapters_are_reported() {
     let groups: Vec<String> = op::WAYS.iter().map(|(group, _)| format!("<!-- ways: {group} -->\n")).collect();
     let first = format!("<!-- operations: {} -->\nwhat\n", op::NAMES.join(" "));
-    let both = [first.clone(), groups.concat()];
+    let errors = format!("<!-- errors: {ERRORS} -->\n");
+    let both = [first.clone(), groups.concat() + &errors];
     let written = chapters(&both).unwrap();
     assert_eq!(chapters(&written).unwrap(), written);
     assert!(written[0].contains("\n| 2 | `clock` | → nanoseconds since boot | – | – |\n"));
@@ -361,6 +371,7 @@ fn mistakes_of_the_chapters_are_reported() {
     assert_eq!(mistake(" clock", " clocks"), "there is no operation `clocks`");
     assert_eq!(mistake("ways: IO", "ways: PIO"), "there are no ways of `PIO`");
     assert_eq!(mistake(&groups[0], ""), "`DOMAIN_SET` stands in 0 tables of the book");
+    assert_eq!(mistake(&errors, ""), "`all` stands in 0 tables of the book");
 }
 
 // ---- what holds of every row ----
@@ -465,9 +476,9 @@ fn errors_of_an_operation_are_its_own_those_of_its_operands_and_those_of_its_way
 
 #[test]
 fn only_a_call_ends_with_an_error_that_no_row_names() {
-    use abi::Error::{Busy, Registers, TooDeep, TooOften, WindowGone};
+    use abi::Error::{Busy, Full, Registers, TooDeep, TooOften, WindowGone};
     let named =
         op::ERRORS.into_iter().chain(op::SEMAPHORE_ERRORS).chain(op::PORT_ERRORS).fold(0, |all, errors| all | errors);
     let others: Vec<_> = abi::Error::ALL.iter().filter(|error| named >> **error as u32 & 1 == 0).collect();
-    assert_eq!(others, [Busy, TooDeep, WindowGone, Registers, TooOften].iter().collect::<Vec<_>>());
+    assert_eq!(others, [Busy, TooDeep, WindowGone, Registers, TooOften, Full].iter().collect::<Vec<_>>());
 }

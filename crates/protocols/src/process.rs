@@ -31,6 +31,7 @@ codes! {
         23 TooSmall "it does not fit the memory that it gets: give it a larger `account` in the system description"
         24 Failed "it could not be started: dmesg says why"
         25 Flow "compartments forbid it: `explain` says why"
+        26 TooManyThreads "programs have as many threads as they can have: end one (ps, kill)"
     }
 }
 

@@ -123,7 +123,7 @@ pub trait Paying: Copy + PartialEq {
     /// One more thread gets a number: it counts here and in all accounts above, at most `MAX_ACCOUNT_DEPTH` of them.
     fn take_number(self) -> Result<(), Error> {
         if self.up().any(|account| account.quota().numbers.get() >= account.quota().most_numbers) {
-            return Err(Error::LimitReached);
+            return Err(Error::AccountThreads);
         }
         self.up().for_each(|account| account.quota().numbers.update(|numbers| numbers + 1));
         Ok(())

@@ -30,7 +30,7 @@ pub fn new(domain: Ref<Domain>, stack: u64) -> Result<Ref<Activation>, Error> {
     let slot = (!domain.message_slots.get()).trailing_zeros() as usize;
     let most = if shapes::takes_windows(domain) { SLOTS } else { MAX_ACTIVATIONS };
     if slot >= most {
-        return Err(Error::LimitReached);
+        return Err(Error::TooManyActivations);
     }
     let message = MESSAGE_START + (slot * FRAME) as u64;
     // The longest part comes last, so that a refusal takes few instructions.

@@ -245,7 +245,7 @@ pub fn take_at_once(domain: Ref<Domain>, next: Labels) -> Result<(), Error> {
 /// Where the domain's labels stand. If they cannot change, those that it was to have go.
 fn room_for(domain: Ref<Domain>, next: Labels) -> Result<Ref<Labelled>, Error> {
     let room = match domain.labelled() {
-        _ if domain.is_at_last_version() => Err(Error::LimitReached),
+        _ if domain.is_at_last_version() => Err(Error::TooManyChanges),
         Some(labelled) => Ok(labelled),
         None => labels::give(domain, USUAL),
     };

@@ -17,7 +17,7 @@ pub fn new_empty(home: Ref<Domain>, priority: u8, slice: u64, carries_orphans: b
     let number = taken.and_then(|()| {
         numbers::take(held).ok_or_else(|| {
             home.account.release_number();
-            Error::LimitReached
+            Error::NoThreads
         })
     });
     let number = match number {

@@ -68,7 +68,7 @@ static STATE: Nucleus<Cell<State>> = Nucleus::new(Cell::new(State::NEW));
 /// Works on labels. `payer` pays for what is made.
 pub fn with<T>(held: Held, payer: Ref<Account>, work: impl FnOnce(&mut Pool<Nodes>) -> T) -> T {
     let state = STATE.get(held);
-    let nodes = Nodes { held, refused: Cell::new(Error::LimitReached), given_back: None };
+    let nodes = Nodes { held, refused: Cell::new(Error::TooManyHandles), given_back: None };
     let mut pool = Pool::resume(nodes, payer.address(), state.get());
     let outcome = work(&mut pool);
     state.set(pool.state());

@@ -179,7 +179,7 @@ fn find(held: Held) -> Result<(), Error> {
             break;
         }
     }
-    let (number, progress) = found.ok_or(Error::LimitReached)?;
+    let (number, progress) = found.ok_or(Error::TooManyShapes)?;
     shapes.progress.set(progress);
     shapes.places[number].specify(specification);
     shapes.number.set(number);

@@ -87,7 +87,7 @@ pub fn new_root(account: Ref<Account>) -> Result<u64, Error> {
     paging::show_upper(table(held, frame), table(held, own::upper()));
     paging::new_root(held, frame).ok_or_else(|| {
         account::release_table(account, frame);
-        Error::LimitReached
+        Error::NoDomains
     })
 }
 

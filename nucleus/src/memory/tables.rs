@@ -104,7 +104,7 @@ fn to_last(held: Held, address: usize) -> &'static PageEntry {
 /// until the last of them is given back.
 fn take(account: Ref<Account>) -> Result<usize, Error> {
     let held = account.held();
-    let number = RANGES.get(held).numbers.take(COUNT).ok_or(Error::LimitReached)?;
+    let number = RANGES.get(held).numbers.take(COUNT).ok_or(Error::NoDomains)?;
     let address = START + number * BYTES;
     let entry = to_directory(held, address);
     if entry.get() == 0 {

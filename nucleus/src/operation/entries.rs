@@ -92,7 +92,7 @@ pub fn service_new(operands: &Operands) -> Outcome {
         return Err(Error::BadArgument.into());
     }
     if shapes::numbered_passes_windows(operands.held(), shape) && domain.message_slots.get() >> SLOTS != 0 {
-        return Err(Error::LimitReached.into());
+        return Err(Error::TooManyActivations.into());
     }
     let (place, index) = operands.vacancy(domain, 3)?;
     let label = match operands.word(5) {
@@ -114,7 +114,7 @@ fn portal_label(operands: &Operands, domain: Ref<Domain>, label: Label) -> Resul
     {
         return Ok(found + 1);
     }
-    let place = all.labels.get(all.count.get()).ok_or(Error::LimitReached)?;
+    let place = all.labels.get(all.count.get()).ok_or(Error::TooManyLabels)?;
     let made = made_for(operands, account, (labels::PORTAL, &[label]), &mut |pool, work| {
         rules::copied(pool, work, label).map(only).map(Ok)
     });

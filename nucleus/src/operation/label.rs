@@ -214,7 +214,7 @@ fn new_handle(operands: &Operands) -> Result<Handle, Stop> {
         handles.set(Some(made));
         next == Next::Again
     });
-    let Next::Handle(handle) = next else { return Err(Error::LimitReached.into()) };
+    let Next::Handle(handle) = next else { return Err(Error::NoHandles.into()) };
     progress.set(handle.number() + 1);
     Ok(handle)
 }

@@ -296,7 +296,7 @@ pub fn port_new(operands: &Operands) -> Outcome {
         return Err(Error::BadArgument.into());
     }
     if messages > port::most_messages(bytes) {
-        return Err(Error::LimitReached.into());
+        return Err(Error::TooManyMessages.into());
     }
     let inbox = match operands.word(4) {
         0 => None,
@@ -305,7 +305,7 @@ pub fn port_new(operands: &Operands) -> Outcome {
             let inbox: Ref<Port> = entry.object().ok_or(Error::WrongKind)?;
             port::may_receive(operands.0, entry, inbox)?;
             if inbox.member_count.get() as usize == MAX_MEMBERS {
-                return Err(Error::LimitReached.into());
+                return Err(Error::TooManyPorts.into());
             }
             Some(inbox)
         }

@@ -202,7 +202,7 @@ fn begin(of: usize, world: &mut World) {
         return;
     }
     let has_room = world.above(of).all(|above| world.threads(above) < world.model[above].most);
-    assert_eq!(account.take_number(), if has_room { Ok(()) } else { Err(Error::LimitReached) });
+    assert_eq!(account.take_number(), if has_room { Ok(()) } else { Err(Error::AccountThreads) });
     if has_room {
         account.charge(1);
         world.model[of].charged += 1;
