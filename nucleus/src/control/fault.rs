@@ -7,6 +7,7 @@ use crate::objects::arch::Registers;
 use crate::objects::{Activation, NO_ADDRESS, is_seat};
 use crate::pointer::Ref;
 use crate::report::log::{self, Part};
+use crate::report::reason::reason as text_of;
 use crate::report::trace;
 use abi::info::status;
 use abi::layout::{EXCEPTION, PAGE_FAULT, WINDOWS, WINDOWS_END};
@@ -164,5 +165,5 @@ fn reason(pc: u64, [died, _, which, code, error]: [u64; 5]) -> [Part<'static>; 8
         status::PAGE_FAULT => (": page fault at ", Part::Hex(which)),
         _ => (": exception ", Part::Number(which)),
     };
-    [Part::Text(what), which, at, pc, with, Part::Hex(code), why, Part::Text(error.text())]
+    [Part::Text(what), which, at, pc, with, Part::Hex(code), why, Part::Text(text_of(error))]
 }

@@ -2,4 +2,5 @@
 
 pub mod log;
 pub mod panic;
+pub mod reason;
 pub mod trace;

@@ -12,6 +12,7 @@ use crate::objects::arch::Registers;
 use crate::objects::{Account, Activation, Domain, FRAME, TRUSTED, Thread};
 use crate::pointer::{Held, Ref};
 use crate::report::panic;
+use crate::report::reason::reason;
 use abi::boot::{BootInfo, ROOTTASK_PATH, SIGMA0_PATH, SYMBOLS_PATH};
 use abi::layout::{self, MAIN_STACK_TOP};
 use abi::rights::{self, Kind, MAP_EXECUTE, MAP_READ, MAP_WRITE};
@@ -50,7 +51,7 @@ fn load(domain: Ref<Domain>, file: &[u8]) -> Result<u64, &'static str> {
             let at_a_page = (bytes.as_ptr() as u64 ^ address).is_multiple_of(FRAME as u64);
             if at_a_page && rights & MAP_WRITE == 0 && in_file == in_memory {
                 let frame = frames::frame_of((bytes.as_ptr() as u64 - address + page) as usize);
-                mapping::map_archive_page(domain, page, frame, rights).map_err(abi::Error::text)?;
+                mapping::map_archive_page(domain, page, frame, rights).map_err(reason)?;
                 continue;
             }
             draw(domain, page, rights)?;
@@ -70,7 +71,7 @@ fn draw(domain: Ref<Domain>, page: u64, rights: u64) -> Result<(), &'static str>
     match mapping::draw(domain.account, domain, page, rights) {
         // Two segments may share a page only if their rights agree; the link script keeps them apart.
         Err(abi::Error::Occupied) => Err("two segments share a page"),
-        other => other.map_err(abi::Error::text),
+        other => other.map_err(reason),
     }
 }
 
@@ -83,8 +84,8 @@ fn write(domain: Ref<Domain>, address: u64, bytes: &[u8]) -> Result<(), &'static
 }
 
 fn put(domain: Ref<Domain>, index: usize, content: Content) -> Result<(), &'static str> {
-    let (place, _) = domain.vacancy(index).map_err(abi::Error::text)?;
-    place.fill(content, None).map_err(abi::Error::text)
+    let (place, _) = domain.vacancy(index).map_err(reason)?;
+    place.fill(content, None).map_err(reason)
 }
 
 #[unsafe(link_section = ".init")]
@@ -98,7 +99,7 @@ fn start(
 ) -> Result<(Ref<Domain>, Ref<Thread>), &'static str> {
     let mut padded = [0; 16];
     padded[..name.len()].copy_from_slice(name);
-    let domain = domain::new(account, abi::op::DOMAIN_TRUSTED, padded, None, TRUSTED).map_err(abi::Error::text)?;
+    let domain = domain::new(account, abi::op::DOMAIN_TRUSTED, padded, None, TRUSTED).map_err(reason)?;
     let entry = load(domain, file)?;
     for page in 1..=stack_pages {
         draw(domain, MAIN_STACK_TOP - page * FRAME as u64, MAP_READ | MAP_WRITE)?;
@@ -107,7 +108,7 @@ fn start(
     put(domain, layout::ACCOUNT, Content::original(account))?;
     domain.entry.set(domain.place(layout::DOMAIN).ok());
     let slice = timer::from_microseconds(10_000);
-    let thread = thread::new(domain, entry, MAIN_STACK_TOP, argument, PRIORITY, slice).map_err(abi::Error::text)?;
+    let thread = thread::new(domain, entry, MAIN_STACK_TOP, argument, PRIORITY, slice).map_err(reason)?;
     Ok((domain, thread))
 }
 
@@ -126,16 +127,16 @@ pub fn start_components(held: Held, info: &BootInfo) -> Result<Ref<Thread>, &'st
     };
     panic::set_symbols(file(SYMBOLS_PATH).unwrap_or(&[]));
     let root = account::root(held);
-    let account = root.new_child(SIGMA0_FRAMES, 0).map_err(abi::Error::text)?;
+    let account = root.new_child(SIGMA0_FRAMES, 0).map_err(reason)?;
     let (sigma0, first) = start(b"sigma0", file(SIGMA0_PATH)?, account, 0, STACK_PAGES[0])?;
     put(sigma0, layout::SPECIAL, Content::plain(Kind::Memory, 0))?;
     let file = file(ROOTTASK_PATH)?;
     let (roottask, second) = start(b"roottask", file, root, info.archive.bytes, STACK_PAGES[1])?;
     put(roottask, layout::SPECIAL, Content::plain(Kind::Machine, 0))?;
-    let source = sigma0.place(layout::DOMAIN).map_err(abi::Error::text)?;
-    let (place, _) = roottask.vacancy(layout::FIRST_FREE).map_err(abi::Error::text)?;
-    portals::copy_entry(source, rights::ALL, place).map_err(abi::Error::text)?;
-    space::show_archive(roottask).map_err(abi::Error::text)?;
+    let source = sigma0.place(layout::DOMAIN).map_err(reason)?;
+    let (place, _) = roottask.vacancy(layout::FIRST_FREE).map_err(reason)?;
+    portals::copy_entry(source, rights::ALL, place).map_err(reason)?;
+    space::show_archive(roottask).map_err(reason)?;
     ready::set_boot_successor(second);
     Ok(first)
 }

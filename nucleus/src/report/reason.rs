@@ -1,0 +1,21 @@
+//! What an error is called in the log and in the last words.
+
+use abi::Error;
+
+/// The meaning of an error with which the start of the system, or the call of a handler, is likely to end. The texts of all errors would
+/// make the nucleus larger by 2 KiB.
+pub const fn reason(error: Error) -> &'static str {
+    match error {
+        Error::Empty => const { Error::Empty.text() },
+        Error::Revoked => const { Error::Revoked.text() },
+        Error::AccountExhausted => const { Error::AccountExhausted.text() },
+        Error::NoFrames => const { Error::NoFrames.text() },
+        Error::Busy => const { Error::Busy.text() },
+        Error::TooDeep => const { Error::TooDeep.text() },
+        Error::PeerDied => const { Error::PeerDied.text() },
+        Error::Cancelled => const { Error::Cancelled.text() },
+        Error::Flow => const { Error::Flow.text() },
+        Error::Occupied => const { Error::Occupied.text() },
+        _ => "refused for another reason",
+    }
+}
