@@ -85,115 +85,10 @@ fn declaration(method: &Method) -> TokenStream {
 fn arm(method: &Method, has_windows: bool) -> TokenStream {
     let Method { number, name, parameters, .. } = method;
     let names: Vec<_> = parameters.iter().map(|parameter| &parameter.name).collect();
-    let overflow = method.overflow();
-    let lengths = method.inputs().map(|parameter| length_of(parameter.place));
-    let inputs = method.inputs().count();
-    let capacity = match method.output() {
-        Some((_, length)) => {
-            let shift = 16 * (length + 1);
-            quote!((word0 >> #shift & 0xffff) as usize)
-        }
-        None => quote!(0),
-    };
-    let check = method.uses_area().then(|| {
-        quote! {
-            let capacity: usize = #capacity;
-            let lengths: [usize; #inputs] = [#(#lengths),*];
-            let Some(end) = ::idl::check(request.length, #overflow, &lengths, capacity) else {
-                return ::idl::Protocol::BadLength.reply();
-            };
-        }
-    });
-    let window = has_windows.then(|| match method.window() {
-        None => quote! {
-            if request.window.is_some() {
-                return ::idl::Protocol::BadWindow.reply();
-            }
-        },
-        Some(parameter) => {
-            let length = length_of(parameter.place);
-            let writable = matches!(parameter.place, Place::Output(_)).then(|| {
-                quote! {
-                    if !shown.is_writable() {
-                        return ::idl::Protocol::BadWindow.reply();
-                    }
-                }
-            });
-            quote! {
-                let window = request.window;
-                if let Some(shown) = window {
-                    if #length != 0 {
-                        return ::idl::Protocol::BadLength.reply();
-                    }
-                    #writable
-                    let _ = shown;
-                }
-            }
-        }
-    });
-    let scalars = parameters.iter().filter_map(|parameter| {
-        let (name, ty) = (&parameter.name, &parameter.ty);
-        let word = match parameter.place {
-            Place::Word(word) => quote!(request.words[#word]),
-            Place::Overflow(position) => quote!(::idl::overflow(request.area, #position)),
-            _ => return None,
-        };
-        Some(quote! {
-            let Some(#name) = <#ty as ::idl::Scalar>::from_word(#word) else {
-                return ::idl::Protocol::BadValue.reply();
-            };
-        })
-    });
-    let start = overflow * 8;
-    let slices = method.uses_area().then(|| {
-        let cuts = method.inputs().enumerate().map(|(position, parameter)| {
-            let name = &parameter.name;
-            let cut = quote!(let (#name, rest) = rest.split_at_mut(lengths[#position]););
-            match parameter.place {
-                Place::Text(_) => quote! {
-                    #cut
-                    let Ok(#name) = ::core::str::from_utf8(#name) else {
-                        return ::idl::Protocol::BadText.reply();
-                    };
-                },
-                _ if parameter.is_window => quote! {
-                    #cut
-                    let #name = match window {
-                        Some(window) => ::idl::Input::Window(window),
-                        None => ::idl::Input::Message(#name),
-                    };
-                },
-                _ => quote! {
-                    #cut
-                    let #name: &[u8] = #name;
-                },
-            }
-        });
-        let output = method.output().map(|(parameter, _)| {
-            let name = &parameter.name;
-            // What is not counted comes back whole, so nothing of an earlier call may stand there.
-            let clear = (!method.returns.counts_output).then(|| quote!(rest[..capacity].fill(0);));
-            if parameter.is_window {
-                return quote! {
-                    let #name = match window {
-                        Some(window) => ::idl::Output::Window(window),
-                        None => ::idl::Output::Message(&mut rest[..capacity]),
-                    };
-                };
-            }
-            quote! {
-                #clear
-                let #name = &mut rest[..capacity];
-            }
-        });
-        let unused = method.output().is_none().then(|| quote!(let _ = rest;));
-        quote! {
-            let rest = &mut request.area[#start..];
-            #(#cuts)*
-            #output
-            #unused
-        }
-    });
+    let window = has_windows.then(|| window_of(method));
+    let check = method.uses_area().then(|| check(method));
+    let scalars = parameters.iter().filter_map(scalar);
+    let slices = method.uses_area().then(|| slices(method));
     let entry = method.delegates().map(|parameter| {
         let name = &parameter.name;
         quote! {
@@ -223,6 +118,116 @@ fn arm(method: &Method, has_windows: bool) -> TokenStream {
     }
 }
 
+/// Whether the client may open a window, and this one.
+fn window_of(method: &Method) -> TokenStream {
+    let Some(parameter) = method.window() else {
+        return quote! {
+            if request.window.is_some() {
+                return ::idl::Protocol::BadWindow.reply();
+            }
+        };
+    };
+    let length = length_of(parameter.place);
+    let writable = matches!(parameter.place, Place::Output(_)).then(|| {
+        quote! {
+            if !shown.is_writable() {
+                return ::idl::Protocol::BadWindow.reply();
+            }
+        }
+    });
+    quote! {
+        let window = request.window;
+        if let Some(shown) = window {
+            if #length != 0 {
+                return ::idl::Protocol::BadLength.reply();
+            }
+            #writable
+            let _ = shown;
+        }
+    }
+}
+
+/// Whether the lengths in the first word fit the message.
+fn check(method: &Method) -> TokenStream {
+    let overflow = method.overflow();
+    let lengths = method.inputs().map(|parameter| length_of(parameter.place));
+    let inputs = method.inputs().count();
+    let capacity = method.output().map_or(quote!(0), |(_, length)| length_at(length));
+    quote! {
+        let capacity: usize = #capacity;
+        let lengths: [usize; #inputs] = [#(#lengths),*];
+        let Some(end) = ::idl::check(request.length, #overflow, &lengths, capacity) else {
+            return ::idl::Protocol::BadLength.reply();
+        };
+    }
+}
+
+/// A parameter that is a word.
+fn scalar(parameter: &Parameter) -> Option<TokenStream> {
+    let (name, ty) = (&parameter.name, &parameter.ty);
+    let word = match parameter.place {
+        Place::Word(word) => quote!(request.words[#word]),
+        Place::Overflow(position) => quote!(::idl::overflow(request.area, #position)),
+        _ => return None,
+    };
+    Some(quote! {
+        let Some(#name) = <#ty as ::idl::Scalar>::from_word(#word) else {
+            return ::idl::Protocol::BadValue.reply();
+        };
+    })
+}
+
+/// The parameters that are bytes of the message area, one behind the other.
+fn slices(method: &Method) -> TokenStream {
+    let start = method.overflow() * 8;
+    let cuts = method.inputs().enumerate().map(|(position, parameter)| cut(position, parameter));
+    let output = method.output().map(|(parameter, _)| {
+        let name = &parameter.name;
+        if parameter.is_window {
+            return quote! {
+                let #name = match window {
+                    Some(window) => ::idl::Output::Window(window),
+                    None => ::idl::Output::Message(&mut rest[..capacity]),
+                };
+            };
+        }
+        // What is not counted comes back whole, so nothing of an earlier call may stand there.
+        let clear = (!method.returns.counts_output).then(|| quote!(rest[..capacity].fill(0);));
+        quote! {
+            #clear
+            let #name = &mut rest[..capacity];
+        }
+    });
+    let unused = method.output().is_none().then(|| quote!(let _ = rest;));
+    quote! {
+        let rest = &mut request.area[#start..];
+        #(#cuts)*
+        #output
+        #unused
+    }
+}
+
+/// The input with this position, cut off from what is left.
+fn cut(position: usize, parameter: &Parameter) -> TokenStream {
+    let name = &parameter.name;
+    let cut = quote!(let (#name, rest) = rest.split_at_mut(lengths[#position]););
+    let shown = match parameter.place {
+        Place::Text(_) => quote! {
+            let Ok(#name) = ::core::str::from_utf8(#name) else {
+                return ::idl::Protocol::BadText.reply();
+            };
+        },
+        _ if parameter.is_window => quote! {
+            let #name = match window {
+                Some(window) => ::idl::Input::Window(window),
+                None => ::idl::Input::Message(#name),
+            };
+        },
+        _ => quote!(let #name: &[u8] = #name;),
+    };
+    quote!(#cut #shown)
+}
+
 /// The same for an interface of words.
 fn arm_of_words(method: &Method) -> TokenStream {
     let Method { number, name, parameters, .. } = method;
@@ -249,12 +254,15 @@ fn arm_of_words(method: &Method) -> TokenStream {
 
 fn length_of(place: Place) -> TokenStream {
     match place {
-        Place::Text(length) | Place::Bytes(length) | Place::Output(length) => {
-            let shift = 16 * (length + 1);
-            quote!((word0 >> #shift & 0xffff) as usize)
-        }
+        Place::Text(length) | Place::Bytes(length) | Place::Output(length) => length_at(length),
         _ => quote!(0),
     }
+}
+
+/// The length with this position in the first word.
+fn length_at(position: usize) -> TokenStream {
+    let shift = 16 * (position + 1);
+    quote!((word0 >> #shift & 0xffff) as usize)
 }
 
 /// The reply to a method that did well.

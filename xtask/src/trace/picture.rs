@@ -89,8 +89,21 @@ pub fn draw(title: &str, story: &Story, labels: &Labels) -> Result<String> {
         bail!("nothing ran: there is nothing to draw")
     };
     let axis = Axis::new(&idle(&busy), first.begin, end);
+    let mut picture = Picture { svg: Svg(String::new(), story.unit()), story, axis, lanes: lanes(&busy) };
+    picture.head(title);
+    picture.lanes();
+    picture.idle_times();
+    picture.calls(labels);
+    picture.bars(&busy);
+    picture.interrupts(first.begin);
+    picture.svg.add("</svg>");
+    Ok(picture.svg.0)
+}
+
+/// The domains in which threads ran, in the order of their first time, with the ticks of each.
+fn lanes(busy: &[&Span]) -> Vec<(u32, u64)> {
     let mut lanes: Vec<(u32, u64)> = Vec::new();
-    for span in &busy {
+    for span in busy {
         if let Who::Thread(_, domain) = span.who {
             let ticks = span.end - span.begin;
             match lanes.iter_mut().find(|(lane, _)| *lane == domain) {
@@ -99,86 +112,125 @@ pub fn draw(title: &str, story: &Story, labels: &Labels) -> Result<String> {
             }
         }
     }
-    let total: u64 = lanes.iter().map(|(_, ticks)| ticks).sum();
-    // With several CPUs each has a strip of its own above the lanes.
-    let cpus = story.cpu_count();
-    let strips = if cpus > 1 { cpus * STRIP + BETWEEN } else { 0 };
-    let lanes_top = TOP + strips;
-    let height = lanes_top + lanes.len() * (LANE + BETWEEN) + 40;
-    let mut svg = Svg(String::new(), story.unit());
-    svg.add(&format!(
-        r#"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" role="img">"#
-    ));
-    svg.add(&format!("<title>{}</title>", escaped(title)));
-    svg.add(STYLE);
-    svg.add(&text(LEFT, 34, "title", title));
-    let about = format!("{} {}; a bar runs, a frame is a call, a triangle an interrupt", grouped(total), story.unit());
-    let about = if cpus > 1 { format!("{about}; in a lane, CPUs stand as they do above") } else { about };
-    svg.add(&text(LEFT, 56, "small", &about));
-    let top = |domain: u32| {
-        let lane = lanes.iter().position(|(lane, _)| *lane == domain);
-        lane.map(|lane| lanes_top + lane * (LANE + BETWEEN))
-    };
-    for (domain, ticks) in &lanes {
-        let y = top(*domain).unwrap_or(TOP);
-        svg.add(&format!(
-            r#"<rect class="lane" x="{LEFT}" y="{y}" width="{}" height="{LANE}"/>"#,
-            WIDTH - LEFT - RIGHT
-        ));
-        svg.add(&text(14, y + 22, "name", story.name(*domain)));
-        svg.add(&text(14, y + 40, "small", &grouped(*ticks)));
+    lanes
+}
+
+/// A picture that is being drawn.
+struct Picture<'a> {
+    svg: Svg,
+    story: &'a Story,
+    axis: Axis,
+    lanes: Vec<(u32, u64)>,
+}
+
+impl Picture<'_> {
+    fn cpus(&self) -> usize {
+        self.story.cpu_count()
     }
-    let bottom = height - 40;
-    // Marks are where the picture begins, then where an idle time begins and ends.
-    for (_, x) in axis.marks.iter().skip(1).step_by(2) {
-        let width = axis.idle;
-        svg.add(&format!(
-            r#"<rect class="idle" x="{x:.1}" y="{}" width="{width:.1}" height="{}"><title>idle</title></rect>"#,
-            TOP - 10,
-            bottom - TOP + 10
+
+    /// Where the lanes begin. With several CPUs each has a strip of its own above them.
+    fn lanes_top(&self) -> usize {
+        TOP + if self.cpus() > 1 { self.cpus() * STRIP + BETWEEN } else { 0 }
+    }
+
+    /// Where they end.
+    fn bottom(&self) -> usize {
+        self.lanes_top() + self.lanes.len() * (LANE + BETWEEN)
+    }
+
+    /// Where the lane of a domain begins.
+    fn top(&self, domain: u32) -> Option<usize> {
+        let lane = self.lanes.iter().position(|(lane, _)| *lane == domain)?;
+        Some(self.lanes_top() + lane * (LANE + BETWEEN))
+    }
+
+    fn head(&mut self, title: &str) {
+        let height = self.bottom() + 40;
+        let total: u64 = self.lanes.iter().map(|(_, ticks)| ticks).sum();
+        let (total, unit) = (grouped(total), self.story.unit());
+        let about = format!("{total} {unit}; a bar runs, a frame is a call, a triangle an interrupt");
+        let several = if self.cpus() > 1 { "; in a lane, CPUs stand as they do above" } else { "" };
+        self.svg.add(&format!(
+            r#"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" role="img">"#
         ));
-        if width == IDLE {
-            svg.add(&text((x + 7.0) as usize, bottom + 18, "small", "idle"));
+        self.svg.add(&format!("<title>{}</title>", escaped(title)));
+        self.svg.add(STYLE);
+        self.svg.add(&text(LEFT, 34, "title", title));
+        self.svg.add(&text(LEFT, 56, "small", &format!("{about}{several}")));
+    }
+
+    fn lanes(&mut self) {
+        for (domain, ticks) in self.lanes.clone() {
+            let y = self.top(domain).unwrap_or(TOP);
+            self.svg.add(&format!(
+                r#"<rect class="lane" x="{LEFT}" y="{y}" width="{}" height="{LANE}"/>"#,
+                WIDTH - LEFT - RIGHT
+            ));
+            self.svg.add(&text(14, y + 22, "name", self.story.name(domain)));
+            self.svg.add(&text(14, y + 40, "small", &grouped(ticks)));
         }
     }
-    for (place, call) in story.calls.iter().enumerate() {
-        if let (Some(from), Some(to)) = (top(call.from), top(call.to)) {
-            svg.call(call, &axis, (from, to), depth(story, place), &labels.method(story, call));
-        }
-    }
-    for span in &busy {
-        if let Who::Thread(_, domain) = span.who
-            && let Some(y) = top(domain)
-        {
-            let (x, end, name) = (axis.place(span.begin), axis.place(span.end), story.name(domain));
-            let place = story.cpu_place(span.cpu);
-            let (at, high) = bar_place(place, cpus);
-            svg.bar((x, end), (y + at, high), name);
-            if cpus > 1 {
-                let y = TOP + place * STRIP + STRIP_BAR;
-                svg.bar((x, end), (y, BAR), name);
-                if end - x > name.len() as f64 * LETTER + 6.0 {
-                    svg.add(&text(x as usize + 3, y + 11, "on", name));
-                }
+
+    /// Marks are where the picture begins, then where an idle time begins and ends.
+    fn idle_times(&mut self) {
+        let (bottom, width) = (self.bottom(), self.axis.idle);
+        for (_, x) in self.axis.marks.iter().skip(1).step_by(2) {
+            self.svg.add(&format!(
+                r#"<rect class="idle" x="{x:.1}" y="{}" width="{width:.1}" height="{}"><title>idle</title></rect>"#,
+                TOP - 10,
+                bottom - TOP + 10
+            ));
+            if width == IDLE {
+                self.svg.add(&text((x + 7.0) as usize, bottom + 18, "small", "idle"));
             }
         }
     }
-    for (place, cpu) in story.cpus.iter().enumerate().filter(|_| cpus > 1) {
-        svg.add(&text(14, TOP + place * STRIP + STRIP_BAR + 12, "name", &format!("CPU {cpu}")));
+
+    fn calls(&mut self, labels: &Labels) {
+        for (place, call) in self.story.calls.iter().enumerate() {
+            if let (Some(from), Some(to)) = (self.top(call.from), self.top(call.to)) {
+                let method = labels.method(self.story, call);
+                self.svg.call(call, &self.axis, (from, to), depth(self.story, place), &method);
+            }
+        }
     }
-    for (time, step) in &story.steps {
-        if let Step::Happens(cpu, Happening::Interrupt(vector)) = step {
-            let x = axis.place((*time).max(first.begin));
-            let y = if cpus > 1 { TOP + story.cpu_place(*cpu) * STRIP + 1 } else { TOP - 20 };
-            svg.add(&format!(
+
+    /// What ran, in the lane of its domain and in the strip of its CPU.
+    fn bars(&mut self, busy: &[&Span]) {
+        let cpus = self.cpus();
+        for span in busy {
+            let Who::Thread(_, domain) = span.who else { continue };
+            let Some(y) = self.top(domain) else { continue };
+            let (x, end) = (self.axis.place(span.begin), self.axis.place(span.end));
+            let (name, place) = (self.story.name(domain), self.story.cpu_place(span.cpu));
+            let (at, high) = bar_place(place, cpus);
+            self.svg.bar((x, end), (y + at, high), name);
+            if cpus > 1 {
+                let y = TOP + place * STRIP + STRIP_BAR;
+                self.svg.bar((x, end), (y, BAR), name);
+                if end - x > name.len() as f64 * LETTER + 6.0 {
+                    self.svg.add(&text(x as usize + 3, y + 11, "on", name));
+                }
+            }
+        }
+        for (place, cpu) in self.story.cpus.iter().enumerate().filter(|_| cpus > 1) {
+            self.svg.add(&text(14, TOP + place * STRIP + STRIP_BAR + 12, "name", &format!("CPU {cpu}")));
+        }
+    }
+
+    fn interrupts(&mut self, begin: u64) {
+        for (time, step) in &self.story.steps {
+            let Step::Happens(cpu, Happening::Interrupt(vector)) = step else { continue };
+            let x = self.axis.place((*time).max(begin));
+            let strip = TOP + self.story.cpu_place(*cpu) * STRIP + 1;
+            let y = if self.cpus() > 1 { strip } else { TOP - 20 };
+            self.svg.add(&format!(
                 r#"<path class="interrupt" d="M{:.1} {y}h10l-5 9z"><title>{}</title></path>"#,
                 x - 5.0,
                 perfetto::interrupt(*vector)
             ));
         }
     }
-    svg.add("</svg>");
-    Ok(svg.0)
 }
 
 /// Where in a lane the bar of a CPU is, which is this one of so many, and how high: they lie one below the other.
