@@ -70,7 +70,7 @@ fn upcall(activation: Ref<Activation>, index: usize, words: [u64; 5], bytes: usi
     call::upcall(activation, entry, words, Control::bytes(bytes))
 }
 
-/// The running activation ends its domain with a status that is told.
+/// The running activation ends its domain with a status that the log shows.
 pub fn ended(activation: Ref<Activation>, status: u64) -> ! {
     activation.condemn(status, [0; 3]);
     condemned(activation)
@@ -79,16 +79,16 @@ pub fn ended(activation: Ref<Activation>, status: u64) -> ! {
 /// Words of a stack that are looked at in one step, and in all.
 const STACK_WORDS: u64 = 2;
 const STACK_STEPS: u64 = 256;
-/// Steps of [`condemned`]: the stack is told in a line of its own, then the domain dies.
+/// Steps of [`condemned`]: the stack is logged in a line of its own, then the domain dies.
 const PLACE: u64 = 3;
 const REGISTERS: u64 = PLACE + 1;
 const STACK: u64 = REGISTERS + 1;
 const STACK_ENDS: u64 = STACK + STACK_STEPS;
 const DIES: u64 = STACK_ENDS + 1;
 
-/// The domain of the running activation, which is condemned, dies: why is put together in two steps, told, where it was
-/// is put together, told, and it is done, and the activation is left, each in a step of its own. After an interrupt it
-/// goes on here; how far it got says the status that is saved. The words are those of [`Ref::condemn`]. Nothing of this
+/// The domain of the running activation, which is condemned, dies: the reason is logged in two steps, then the place where it was; then it is
+/// killed, and the activation is left. Each is a step of its own. After an interrupt this goes on where it was: the saved status
+/// counts the steps. The words are those of [`Ref::condemn`]. Nothing of this
 /// stands where a user can write.
 pub fn condemned(activation: Ref<Activation>) -> ! {
     let held = activation.held();

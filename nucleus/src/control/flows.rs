@@ -1,4 +1,4 @@
-//! Who may tell whom: calls are judged by the labels of both domains, and domains change their own. The rules are [`flow::rules`].
+//! Which flows are allowed: calls are judged by the labels of both domains, and domains change their own. The rules are [`flow::rules`].
 //!
 //! A return is not judged: before a domain has other labels no call is in flight that these forbid. So a change looks at each, one in
 //! a step. Whoever wants to make a call of the domain, or to call it, meanwhile goes on with the change first, so that nobody waits for who was preempted, and no
@@ -52,8 +52,8 @@ pub fn judge(caller: Ref<Activation>, entry: Ref<Entry>, callee: Ref<Domain>) ->
     if entry.allows(caller.domain, callee) { Err(Stop::Repeat) } else { Ok(()) }
 }
 
-/// Whether an operation may work on another domain, by an entry that does not know that. The rule is that of calls: who works on a domain tells it something,
-/// and sees what comes of it.
+/// Whether an operation may work on another domain, by an entry that does not know that. The rule is that of calls: an operation on a domain is a flow to
+/// it, and its outcome is one back.
 #[cold]
 #[inline(never)]
 pub fn judge_domain(by: Ref<Activation>, entry: Ref<Entry>, other: Ref<Domain>) -> Result<(), Stop> {
@@ -147,7 +147,7 @@ pub fn is_off(held: Held) -> bool {
     OFF.get(held).get()
 }
 
-/// Whether a domain may change what is the nucleus's: the machine, its devices, the log. It has the label {1}, and what the nucleus tells taints nobody.
+/// Whether a domain may change what is the nucleus's: the machine, its devices, the log. It has the label {1}, and what the nucleus reports taints nobody.
 #[inline(never)]
 pub fn may_change(domain: Ref<Domain>) -> Result<(), Error> {
     if domain.labelled().is_none() || labels::may_change_plain(domain) || is_off(domain.held()) {

@@ -1,6 +1,6 @@
 //! Ports: how messages are put into them and taken from them. Who may take which is asked in `operation::ports`.
 //!
-//! Sending tells the sender nothing: a message for which there is no room goes to a place of its own, so that it costs the same, and labels are
+//! Sending reveals nothing to the sender: a message for which there is no room goes to a place of its own, so that it costs the same, and labels are
 //! judged when a message is taken.
 
 use super::{chain, deadline, dispatch, flows};
@@ -146,7 +146,7 @@ impl Ref<Port> {
         self.members.append(member);
     }
 
-    /// The oldest message is given to who takes it; what that is told.
+    /// Copies the oldest message to the receiver; gives the word that describes it.
     #[inline(always)]
     pub fn give_oldest(self, member: Self, to: Ref<Activation>) -> u64 {
         let message = member.oldest();

@@ -2,7 +2,7 @@
 //! of what is owed.
 //!
 //! Whoever takes rights out of a page table holds an [`Owed`] until `invalidate` consumes it. A checked
-//! build writes each debt of each CPU down, strikes it out when the processor is really told
+//! build writes each debt of each CPU down, strikes it out when the processor executes the invalidation
 //! (`paid`, `all_paid`), and panics when the nucleus is left with one: the emulator never shows a stale
 //! translation, only the ledger does.
 
@@ -20,7 +20,7 @@ pub struct Owed {
 
 impl Owed {
     /// The translation of `address` in the space of `domain` got weaker. Where translations are kept while another space is loaded
-    /// ([`paging::KEEPS_TRANSLATIONS`]) any CPU may have it, and this one, which tells all, owes it. Otherwise those owe it
+    /// ([`paging::KEEPS_TRANSLATIONS`]) any CPU may have it, and this one, which invalidates on all, owes it. Otherwise those owe it
     /// that are in the space: loading a root drops all translations.
     pub fn new(domain: Ref<Domain>, address: u64) -> Self {
         let held = domain.held();

@@ -293,7 +293,7 @@ pub fn first_from(held: Held, number: u64) -> Option<u64> {
     numbers.into_iter().find(|number| SHAPES.get(held).places[*number].uses.get() != 0).map(|number| number as u64)
 }
 
-/// What is told of the first shape from a number on.
+/// The record of the first shape from a number on.
 pub fn record(held: Held, first: u64) -> Option<info::Shape> {
     let number = first_from(held, first)?;
     let place = &SHAPES.get(held).places[number as usize];

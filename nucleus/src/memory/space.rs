@@ -1,5 +1,5 @@
-//! Spaces: the tables that say what a domain sees, four levels of 512 entries. What an entry looks like, and what the
-//! processor must be told, says `arch::paging`.
+//! Spaces: the tables that say what a domain sees, four levels of 512 entries. What an entry looks like, and when the
+//! processor must be informed, is in `arch::paging`.
 //!
 //! The record of a page-table frame counts its live entries, so that empty tables go at once and
 //! destroying a space costs what is mapped. A last-level table has a shadow of 512 words: the mapping

@@ -11,7 +11,7 @@ use nucleus_sync::quiescent::Quiescent;
 #[repr(C)]
 pub struct Cpu {
     /// The running domain. It is written before the root of its space is loaded: who weakens a space can rely on it. It comes first
-    /// for `entry.s`; what it is on another CPU tells [`Ref::domain_there`].
+    /// for `entry.s`; for another CPU it is read with [`Ref::domain_there`].
     pub domain: Cell<Link<Domain>>,
     /// The running thread; while `sched` runs, none.
     pub thread: Cell<Link<Thread>>,

@@ -1,4 +1,4 @@
-//! What the nucleus keeps: the types of its objects, how they lead to each other, and what can be told of one by looking at it.
+//! What the nucleus keeps: the types of its objects, how they lead to each other, and what follows from one by looking at it.
 //! What is done with them stands in the folders above.
 
 mod account;

@@ -13,6 +13,6 @@ pub struct Seat {
     pub thread: Ref<Thread>,
     /// Whose it is.
     pub domain: Ref<Domain>,
-    /// Where it is told which threads are ready.
+    /// Where the nucleus writes which threads became ready.
     pub ring: *mut Ring,
 }

@@ -170,7 +170,7 @@ impl Operands {
     pub fn semaphore(&self, word: usize, rights: u8) -> Result<Ref<Semaphore>, Stop> {
         let entry = self.entry(word, Kind::Semaphore, rights)?;
         let semaphore: Ref<Semaphore> = entry.object().ok_or(Error::WrongKind)?;
-        // What nobody else has tells nobody anything.
+        // An object that nobody else has is no flow to anybody.
         if semaphore.is_shared.get() {
             self.used(entry, labels::of_object(semaphore))?;
         }

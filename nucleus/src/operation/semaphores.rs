@@ -20,12 +20,12 @@ fn step(by: Ref<Activation>, entry: Ref<Entry>) -> Outcome {
     let index = entry.address().wrapping_sub(own.table.get()) / ENTRY_BYTES;
     let entry = own.place(index)?;
     let semaphore = entry.object::<Semaphore>().ok_or(Error::Revoked)?;
-    // What nobody else has tells nobody anything.
+    // An object that nobody else has is no flow to anybody.
     if semaphore.is_shared.get() {
         let label = labels::of_object(semaphore);
         let is_plain = label == PLAIN && !own.is_barred.get();
         if by.registers.word(0) == op::V && !is_plain {
-            // V alone may be allowed: it tells the caller nothing. That is asked each time.
+            // V alone may be allowed: nothing flows back to the caller. That is asked each time.
             flows::go_on(by)?;
             entry.check_rights(rights::WRITE)?;
             if !flows::may_change_object(own, label)? {

@@ -1,4 +1,4 @@
-//! What the nucleus tells people: its log, records of events, its last words.
+//! What the nucleus reports: its log, records of events, its last words.
 
 pub mod log;
 pub mod panic;

@@ -31,7 +31,7 @@ pub fn load_block(cpu: Ref<Cpu>) {
     unsafe { asm!("msr tpidr_el1, {}", in(reg) cpu.address(), options(nostack, nomem)) }
 }
 
-/// Tells the CPU that this is a waiting loop.
+/// A hint to the CPU: this is a spin loop.
 #[inline(always)]
 pub fn relax() {
     // SAFETY: a hint.

@@ -1,7 +1,7 @@
 //! The machine's serial port, for the nucleus's last words (panics). `console` owns it otherwise.
 //!
 //! A PL011 (Arm PrimeCell UART, DDI 0183, chapter 3), found in the device tree. Before the final page tables are loaded there is
-//! none; last words are told to the emulator then, if there is one, and are lost otherwise.
+//! none: the last words go to the emulator then (semihosting), if there is one, and are lost otherwise.
 
 use crate::pointer::Boot;
 

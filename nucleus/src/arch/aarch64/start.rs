@@ -26,8 +26,8 @@ pub fn code() -> Region {
 /// Whether [`code`] is a frame that comes back when all have begun.
 pub const KEEPS_CODE: bool = false;
 
-/// Calls `found` with what the machine calls each CPU that can be used; gives how many more there are than are ever told. None: the
-/// firmware has no list of them.
+/// Calls `found` with the machine's identifier of each CPU that can be used. Gives the number of CPUs for which it is not called; None:
+/// the firmware has no list of CPUs.
 pub fn list(_: &BootInfo, _: &dyn Fn(u64, usize) -> Option<()>, found: impl FnMut(u32)) -> Option<u64> {
     let firmware = firmware::get();
     firmware.cpus[..firmware.cpu_count].iter().map(|identity| interrupts::short(*identity)).for_each(found);

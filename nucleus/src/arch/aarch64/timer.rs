@@ -4,7 +4,7 @@ use super::processor::{self, read};
 use crate::objects::Rate;
 use core::arch::asm;
 
-/// Of a counter whose frequency the firmware did not tell: that of the architecture's example.
+/// For a counter whose frequency the firmware did not set: that of the architecture's example.
 const USUAL_FREQUENCY: u64 = 62_500_000;
 
 /// Ticks. What comes later here, or on another CPU after this one was heard of, never reads less (Arm ARM D12.1.2: the counter may be

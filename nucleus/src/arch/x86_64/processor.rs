@@ -129,7 +129,7 @@ pub fn load_block(cpu: Ref<Cpu>) {
     }
 }
 
-/// Tells the CPU that this is a waiting loop.
+/// A hint to the CPU: this is a spin loop.
 #[inline(always)]
 pub fn relax() {
     core::hint::spin_loop();

@@ -28,8 +28,8 @@ pub fn code() -> Region {
 /// Whether [`code`] is a frame that comes back when all have begun.
 pub const KEEPS_CODE: bool = true;
 
-/// Calls `found` with what the machine calls each CPU that can be used; gives how many more there are than are ever told. None: the
-/// firmware has no list of them.
+/// Calls `found` with the machine's identifier of each CPU that can be used. Gives the number of CPUs for which it is not called; None:
+/// the firmware has no list of CPUs.
 pub fn list(info: &BootInfo, show: &dyn Fn(u64, usize) -> Option<()>, found: impl FnMut(u32)) -> Option<u64> {
     firmware::cpus(show, info.firmware, found).then_some(0)
 }

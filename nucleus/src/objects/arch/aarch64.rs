@@ -39,7 +39,7 @@ impl Registers {
     pub fn more_words(&self) -> [&Cell<u64>; 4] {
         [&self.x[21], &self.x[22], &self.x[23], &self.x[24]]
     }
-    /// Where and how a thread starts: its message area is told besides.
+    /// Where a thread starts, with which stack, and the address of its message area.
     #[inline(always)]
     pub fn set_start(&self, pc: u64, sp: u64, message: u64) {
         self.pc.set(pc);

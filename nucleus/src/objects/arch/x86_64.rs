@@ -48,7 +48,7 @@ impl Registers {
     pub fn more_words(&self) -> [&Cell<u64>; 4] {
         [&self.r12, &self.r13, &self.r14, &self.r15]
     }
-    /// Where and how a thread starts: its message area is told besides.
+    /// Where a thread starts, with which stack, and the address of its message area.
     #[inline(always)]
     pub fn set_start(&self, pc: u64, sp: u64, message: u64) {
         self.pc.set(pc);
