@@ -475,7 +475,7 @@ pub fn records<R: Record>(machine: Entry) -> impl Iterator<Item = Result<R>> {
     records_of(machine, R::WHAT)
 }
 
-/// All records of domains that are dead, and wait for their owner to remove them.
+/// The records of domains that this one made, which are dead and not removed yet.
 pub fn ended_domains(machine: Entry) -> impl Iterator<Item = Result<info::Domain>> {
     records_of(machine, info::DOMAIN | info::ENDED)
 }

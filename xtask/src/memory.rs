@@ -45,7 +45,7 @@ pub fn memory(project: &Project, options: &MemoryOptions) -> Result<u8> {
         description.reserved_frames * 4
     );
     println!(
-        "{:>7}  nobody's: for further components",
+        "{:>7}  beyond all accounts: for further components, else `rest` divides it",
         (size.frames.saturating_sub(description.frames_needed(cpus))) * 4
     );
     Ok(0)

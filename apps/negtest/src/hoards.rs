@@ -38,7 +38,9 @@ pub const ALL: &[Case] = &[
     Case::tried("kept", "the part kept for the shell, asked for by a program", kept),
     Case::tried("processes", "a thousand processes at the same time", processes),
     Case::tried("unasked", "programs that end, and whose status nobody asks for", unasked),
+    Case::tried("small", "as many small programs as there is memory for", small),
     Case::tried("all-threads", "all threads that programs can have, by several of them", all_threads),
+    Case::tried("all-domains", "all domains that programs can have, on a large machine", all_domains),
     Case::tried("sockets", "connections on an account with too few frames, every number of them", connections),
 ];
 
@@ -180,7 +182,9 @@ fn processes() -> Result<String, String> {
 /// gone.
 fn unasked() -> Result<String, String> {
     let ended = Owned::new(op::semaphore_new(Entry::OWN, 0).map_err(|error| error.to_string())?);
-    let contents = Contents { schedule: 0, name: "unasked", streams: ["null"; 3], compartments: &[] };
+    // As much as is kept of a name.
+    let name = "unasked-".repeat(16);
+    let contents = Contents { schedule: 0, name: &name, streams: ["null"; 3], compartments: &[] };
     let start = || launch::spawn_with("/bin/true", &contents, &[], FRAMES_OF_EACH);
     let mut children = Vec::new();
     let refusal = loop {
@@ -204,6 +208,25 @@ fn unasked() -> Result<String, String> {
         return Err(format!("the status of the first and the last is {statuses:?}"));
     }
     Ok(format!("refused after {}: {refusal}", children.len()))
+}
+
+/// Small programs are started until there is no memory for another one. A person still has the shell.
+fn small() -> Result<String, String> {
+    let contents = Contents { schedule: 0, name: "small", streams: ["null"; 3], compartments: &[] };
+    let mut made = Vec::new();
+    let refusal = loop {
+        match launch::spawn_with("/bin/sleep", &contents, &["10000"], FRAMES_OF_EACH) {
+            Ok(child) => made.push(child),
+            Err(refusal) => break refusal,
+        }
+    };
+    let _ = runtime::thread::sleep(3_000_000_000);
+    let count = made.len();
+    made.into_iter().try_for_each(|child| child.end().map(drop)).map_err(|error| error.to_string())?;
+    match refusal {
+        Failure::Refused(ProcessError::NoMemory) => Ok(format!("refused after {count}: {refusal}")),
+        refusal => Err(format!("after {count}: {refusal}")),
+    }
 }
 
 /// Programs have all threads that there are for programs: no further one can be started, but the shell's.
@@ -233,6 +256,35 @@ fn all_threads() -> Result<String, String> {
     match refusal {
         Failure::Refused(ProcessError::TooManyThreads) => Ok(format!("refused: {refusal}")),
         refusal => Err(refusal.to_string()),
+    }
+}
+
+/// Programs make domains, on a machine where that are more than a table of the nucleus would have room for.
+fn all_domains() -> Result<String, String> {
+    let mut holders = Vec::new();
+    let refusal = loop {
+        match launch::spawn("domains", &["--hold-domains"], 768) {
+            Ok(child) => holders.push(child),
+            Err(refusal) => break refusal,
+        }
+        // So that it has its domains.
+        let _ = runtime::thread::sleep(20_000_000);
+    };
+    let _ = runtime::thread::sleep(7_000_000_000);
+    holders.into_iter().try_for_each(|holder| holder.end().map(drop)).map_err(|error| error.to_string())?;
+    match refusal {
+        Failure::Refused(ProcessError::TooManyThreads) => Ok(format!("refused: {refusal}")),
+        refusal => Err(refusal.to_string()),
+    }
+}
+
+/// What is started so: has as many domains as it can have.
+pub fn hold_domains() -> u8 {
+    loop {
+        match op::domain_new(Entry::ACCOUNT, 0, "held") {
+            Ok(_) => {}
+            Err(_) => drop(runtime::thread::sleep(5_000_000)),
+        }
     }
 }
 

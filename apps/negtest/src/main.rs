@@ -142,6 +142,7 @@ fn main() -> u8 {
         ["--storm", first] => return storms::part(first),
         ["--ticket", number] => return deputies::thief(number),
         ["--tickets"] => return hoards::take_and_wait(),
+        ["--hold-domains"] => return hoards::hold_domains(),
         ["--hold-threads"] => return hoards::hold_threads(),
         ["--log"] => return hoards::log_something(),
         ["--rewrite"] => return hoards::rewrite(),

@@ -365,7 +365,7 @@ impl Child {
     }
 }
 
-/// The domains that are dead: number and status each.
+/// The domains that we made and that are dead: number and status each.
 pub fn ended() -> impl Iterator<Item = (u64, u64)> {
     op::ended_domains(Entry::SPECIAL).map_while(Result::ok).map(|domain| (domain.number, domain.status))
 }

@@ -59,9 +59,10 @@ impl Process {
         self.label.as_ref().map_or_else(|| CALLERS.caller_may(0), |label| label::may(label.entry()))
     }
 
-    /// Its turn among those that ended, if it may be forgotten: nobody waits for it, or who was to be notified of its end is gone.
-    fn forgettable(&self) -> Option<u64> {
-        let is_awaited = || self.awaited.as_ref().is_some_and(|it| it.entry().is(Kind::Semaphore, WRITE));
+    /// Its turn among those that ended, if it may be forgotten: nobody waits for it or, if this `asks` the nucleus, who was to be
+    /// notified of its end is gone.
+    fn forgettable(&self, asks: bool) -> Option<u64> {
+        let is_awaited = || self.awaited.as_ref().is_some_and(|it| !asks || it.entry().is(Kind::Semaphore, WRITE));
         match self.state {
             State::Ended(_, turn) if self.waiting == 0 && !is_awaited() => Some(turn),
             _ => None,
@@ -122,8 +123,10 @@ impl Table {
 
     /// A number for a new process, of which there can be so many.
     fn reserve(&mut self, launch: &Startup<'_>, most: usize) -> Result<u64, ProcessError> {
-        let ended = || self.processes.iter().filter_map(|process| Some((process.forgettable()?, process.number)));
-        if ended().count() > MAX_ENDED
+        let is_full = self.processes.len() >= most;
+        let ended =
+            || self.processes.iter().filter_map(|process| Some((process.forgettable(is_full)?, process.number)));
+        if (is_full || ended().count() > MAX_ENDED)
             && let Some((_, first)) = ended().min()
         {
             self.processes.retain(|process| process.number != first);

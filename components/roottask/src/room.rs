@@ -15,6 +15,11 @@ use system::{Component, Special, frames_of_all};
 const FRAMES_OF_A_THREAD: u64 = 16;
 const FRAMES_OF_FEW: u64 = 16_384;
 const FRAMES_OF_A_MIB: u64 = 256;
+/// Pages of a vault for whose records a frame of ours is enough: a node for the second mapping, entries of our page tables, and a place in a
+/// set.
+const PAGES_OF_A_FRAME: u64 = 32;
+/// Numbers of threads that no component has for itself and its programs: there are domains for half of all numbers only, and others need some.
+const LEFT_FOR_OTHERS: u64 = MAX_THREADS as u64 / 2 + FEWEST;
 /// Frames of a page more of the table of threads, at most: that page, the notes of as many schedulers as there can be, and
 /// `sigma0`'s for the tickets.
 const FRAMES_OF_STEP: i64 = abi::MAX_CPUS as i64 + 16;
@@ -33,7 +38,10 @@ pub fn make() -> Result<(), String> {
         let threads = op::machine_threads(Entry::SPECIAL).map_err(|error| error.to_string())?;
         set_threads(threads);
     }
-    REST.store(balance().max(0) as u64, Ordering::Relaxed);
+    let rest = balance().max(0) as u64;
+    // Our account pays for some records of each page of a vault.
+    let of_vaults: u64 = plan().system.components().map(|component| u64::from(component.vault_rest)).sum();
+    REST.store(rest - (rest * of_vaults / 100).div_ceil(PAGES_OF_A_FRAME), Ordering::Relaxed);
     runtime::log!("room for {} threads", threads());
     Ok(())
 }
@@ -86,7 +94,8 @@ fn part_of_rest(percent: u8) -> u64 {
     part - part % FRAMES_OF_A_MIB
 }
 
-/// Numbers of threads that a component may have: the share that the description gives it of the fewest there can be.
+/// Numbers of threads that a component may have: the share that the description gives it of the fewest there can be, but never so many
+/// that domains of it and its programs take all that there can be.
 pub fn threads_of(component: &Component) -> u64 {
-    u64::from(component.threads) * threads() / FEWEST
+    (u64::from(component.threads) * threads() / FEWEST).min(MAX_THREADS as u64 - LEFT_FOR_OTHERS)
 }

@@ -215,8 +215,10 @@ fn give_names(state: &State, domain: Entry, badge: u64) {
 pub fn equip(domain: Owned) {
     let mut state = STATE.lock();
     give_names(&state, domain.entry(), PROGRAM);
-    // Those whose domain is gone make room.
-    state.guests.retain(|guest| !is_gone(guest.entry()));
+    // Those whose domain is gone make room. Whether it is takes a system call, so that is asked when there is no room else.
+    if state.guests.len() == state.guests.capacity() {
+        state.guests.retain(|guest| !is_gone(guest.entry()));
+    }
     state.guests.push(domain);
 }
 

@@ -17,7 +17,7 @@ const START: u64 = 0x10_0000_0000;
 const VAULT_BYTES: u64 = 1 << 32;
 /// Most pages of one vault.
 const MAX_PAGES: u64 = VAULT_BYTES / PAGE_BYTES as u64;
-/// Of so many frames of a vault's account one is kept for the records of its mappings.
+/// Of so many frames of a vault's account one is kept for the records of our mappings. Our own account pays for those of the component's.
 const RECORDS: u64 = 32;
 
 /// Pages there are: component and index. Held while one is made, mapped or released.

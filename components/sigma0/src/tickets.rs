@@ -44,17 +44,19 @@ const _: () = assert!(MOST_TICKETS <= 1 << PLACE_BITS);
 struct Ticket {
     /// Its number; 0 while nobody has it.
     number: AtomicU64,
-    /// Number of the ticket of who made it; 0 = `roottask` before it had one.
-    owner: AtomicU64,
-    /// Of what a program made: number of the program's ticket.
-    program: AtomicU64,
-    /// Index of the account, or of the domain, which stands for its account too.
+    /// Place of the ticket of who made it, which is there as long as this is; [`NOBODY`] = `roottask` before it had one.
+    owner: AtomicU16,
+    /// Of what a program made: place of the program's ticket; else [`NOBODY`].
+    program: AtomicU16,
+    /// Index of the account, or of the domain ([`IS_DOMAIN`] is added), which stands for its account too.
     held: AtomicU16,
-    /// Whether it is the domain.
-    is_domain: AtomicU16,
     /// How many others were made under its number; if it is a program's, also under theirs.
     made: AtomicU16,
 }
+
+const NOBODY: u16 = u16::MAX;
+const IS_DOMAIN: u16 = 1 << 15;
+const _: () = assert!(table::WITHOUT_HEAP <= IS_DOMAIN as usize);
 
 /// Places that there are.
 static PLACES: AtomicUsize = AtomicUsize::new(0);
@@ -96,14 +98,20 @@ fn get(number: u64) -> Option<(usize, &'static Ticket)> {
     all().get(place).filter(|ticket| number != 0 && ticket.number.load(Relaxed) == number).map(|ticket| (place, ticket))
 }
 
+/// The place of the ticket of who calls with this badge, unless it is dead.
+fn place_of(badge: u64) -> Option<u16> {
+    if badge == 0 { Some(NOBODY) } else { get(badge).map(|(place, _)| place as u16) }
+}
+
 /// The ticket, if `owner` made it.
 fn owned(owner: u64, number: u64) -> Option<&'static Ticket> {
-    get(number).map(|(_, ticket)| ticket).filter(|ticket| ticket.owner.load(Relaxed) == owner)
+    let place = place_of(owner)?;
+    get(number).map(|(_, ticket)| ticket).filter(|ticket| ticket.owner.load(Relaxed) == place)
 }
 
 /// Whether it is `roottask` that calls with this badge.
 pub fn is_roottask(badge: u64) -> bool {
-    badge == 0 || get(badge).is_some_and(|(_, own)| own.owner.load(Relaxed) == 0)
+    badge == 0 || get(badge).is_some_and(|(_, own)| own.owner.load(Relaxed) == NOBODY)
 }
 
 /// Makes a ticket for an account that `owner` presented; `None` = it has as many as it may have, or is dead.
@@ -111,22 +119,22 @@ pub fn take(owner: u64, account: Entry) -> Option<u64> {
     let of_components = of_components(all().len());
     let of_programs = of_components.end..all().len();
     let most = of_components.len() - LEFT_BY_COMPONENT;
+    let own = place_of(owner)?;
     let (places, program, most) = match get(owner) {
-        _ if is_roottask(owner) => (COMPONENTS, 0, COMPONENTS.len()),
+        _ if is_roottask(owner) => (COMPONENTS, NOBODY, COMPONENTS.len()),
         None => return None,
-        Some((place, _)) if COMPONENTS.contains(&place) => (of_components, 0, most),
-        Some((place, _)) if of_components.contains(&place) => (of_programs, owner, MOST_OF_PROGRAM),
-        Some((_, own)) => (of_programs, own.program.load(Relaxed), MOST_OF_PROGRAM),
+        Some((place, _)) if COMPONENTS.contains(&place) => (of_components, NOBODY, most),
+        Some((place, _)) if of_components.contains(&place) => (of_programs, own, MOST_OF_PROGRAM),
+        Some((_, ticket)) => (of_programs, ticket.program.load(Relaxed), MOST_OF_PROGRAM),
     };
-    let counts = if program == 0 { owner } else { program };
-    let made = get(counts).map_or(0, |(_, ticket)| ticket.made.load(Relaxed).into());
-    let place = places.clone().find(|place| all()[*place].number.load(Relaxed) == 0).filter(|_| made < most)?;
+    let counts = if program == NOBODY { own } else { program };
+    let made = all().get(usize::from(counts)).map_or(0, |ticket| ticket.made.load(Relaxed).into());
+    let place = places.clone().find(|place| !all()[*place].is_taken()).filter(|_| made < most)?;
     let number = (MADE.fetch_add(1, Relaxed) + 1) << PLACE_BITS | place as u64;
     let ticket = &all()[place];
-    ticket.owner.store(owner, Relaxed);
+    ticket.owner.store(own, Relaxed);
     ticket.program.store(program, Relaxed);
     ticket.held.store(account.0 as u16, Relaxed);
-    ticket.is_domain.store(0, Relaxed);
     ticket.made.store(0, Relaxed);
     ticket.number.store(number, Relaxed);
     ticket.count_for_makers(1);
@@ -140,16 +148,22 @@ pub fn remove(entry: Entry) {
 }
 
 impl Ticket {
+    fn is_taken(&self) -> bool {
+        self.number.load(Relaxed) != 0
+    }
+
     fn entry(&self) -> Entry {
-        Entry(self.held.load(Relaxed).into())
+        Entry((self.held.load(Relaxed) & !IS_DOMAIN).into())
     }
 
     /// Who made it, and the program that did or for which that was made, have one more now, or one fewer (`u16::MAX`).
     fn count_for_makers(&self, more: u16) {
         let (owner, program) = (self.owner.load(Relaxed), self.program.load(Relaxed));
         let program = Some(program).filter(|program| *program != owner);
-        for (_, maker) in [Some(owner), program].into_iter().flatten().filter_map(get) {
-            maker.made.fetch_add(more, Relaxed);
+        for place in [Some(owner), program].into_iter().flatten() {
+            if let Some(maker) = all().get(usize::from(place)) {
+                maker.made.fetch_add(more, Relaxed);
+            }
         }
     }
 
@@ -162,8 +176,8 @@ impl Ticket {
 
     /// Whether it was made by somebody who has left.
     fn is_orphan(&self) -> bool {
-        let owner = self.owner.load(Relaxed);
-        self.number.load(Relaxed) != 0 && owner != 0 && get(owner).is_none()
+        let owner = usize::from(self.owner.load(Relaxed));
+        self.is_taken() && all().get(owner).is_some_and(|owner| !owner.is_taken())
     }
 }
 
@@ -174,14 +188,18 @@ pub fn account_of(owner: u64, ticket: u64) -> Option<Entry> {
 
 /// Puts the domain into a ticket of `owner` that has none, in place of its account: that is the account of the domain.
 pub fn set_domain(owner: u64, ticket: u64, domain: Entry) -> bool {
-    let ticket = owned(owner, ticket).filter(|ticket| ticket.is_domain.swap(1, Relaxed) == 0);
-    ticket.map(|ticket| remove(Entry(ticket.held.swap(domain.0 as u16, Relaxed).into()))).is_some()
+    let Some(ticket) = owned(owner, ticket).filter(|ticket| ticket.held.load(Relaxed) & IS_DOMAIN == 0) else {
+        return false;
+    };
+    remove(ticket.entry());
+    ticket.held.store(domain.0 as u16 | IS_DOMAIN, Relaxed);
+    true
 }
 
 /// The domain of the ticket that a badge names.
 pub fn managed(badge: u64) -> Option<Entry> {
     let (_, ticket) = get(badge)?;
-    (ticket.is_domain.load(Relaxed) != 0).then(|| ticket.entry())
+    (ticket.held.load(Relaxed) & IS_DOMAIN != 0).then(|| ticket.entry())
 }
 
 /// Lets go of a ticket of `owner`, of those that were made under its number, of those made under theirs, and of what

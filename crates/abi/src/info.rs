@@ -35,7 +35,7 @@ pub const CODE: u64 = 9;
 
 /// Added to the list's number: domains that are tainted are left out, with their threads and entries.
 pub const UNTAINTED: u64 = 1 << 32;
-/// Added to [`DOMAIN`]: only domains that are dead, and wait for their owner to remove them.
+/// Added to [`DOMAIN`]: only domains that the caller's domain made, which are dead and not removed yet.
 pub const ENDED: u64 = 1 << 33;
 
 /// A record that [`crate::op::INFO`] tells.

@@ -20,7 +20,7 @@ codes! {
 }
 
 /// Fewest and most tickets that there can be.
-pub const FEWEST_TICKETS: usize = 192;
+pub const FEWEST_TICKETS: usize = 288;
 /// The same.
 pub const MOST_TICKETS: usize = 3900;
 
@@ -39,7 +39,7 @@ pub trait Sigma0 {
     /// the page `heap`, and in its stacks are served, and its entry `SIGMA0` leads here.
     fn manage_domain(&self, ticket: u64, heap: u64, domain: Delegate) -> Result<(), Sigma0Error>;
     /// For `roottask`, before it starts others (`NotRoottask`): makes room for so many tickets, at most [`MOST_TICKETS`]. There are
-    /// never fewer than before. The account of `sigma0` pays a frame for each 85, and for each 64 entries of its table.
+    /// never fewer than before. The account of `sigma0` pays a frame for 256 of them, and one for 64 entries of its table.
     fn make_room(&self, tickets: u64) -> Result<(), Sigma0Error>;
     /// Lets go of both; the loader does this before it removes the domain.
     fn forget(&self, ticket: u64) -> Result<(), Sigma0Error>;

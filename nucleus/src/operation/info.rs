@@ -22,7 +22,8 @@ pub fn report(activation: Ref<Activation>, what: u64, position: u64) -> Result<u
     let list = what & !(info::UNTAINTED | info::ENDED);
     match list {
         info::DOMAIN => {
-            let is_wanted = |domain: Ref<Domain>| what & info::ENDED == 0 || domain.is_dead();
+            let is_own = |domain: Ref<Domain>| domain.maker == Some(activation.domain);
+            let is_wanted = |domain: Ref<Domain>| what & info::ENDED == 0 || domain.is_dead() && is_own(domain);
             let is_listed = |domain| is_wanted(domain) && is_seen(domain);
             let domain = domain::newest_below(activation, position, is_listed)?.ok_or(Error::Empty)?;
             write(activation, domain_record(domain));

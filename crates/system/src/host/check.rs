@@ -475,6 +475,10 @@ impl<'a> Checker<'a> {
                 let cause = format!("`{}` has `vault_rest`, but no vault", component.name.value);
                 self.problem(component.vault_rest.line, cause, "add vault = \"256K\", or remove `vault_rest`");
             }
+            if component.rest.value != 0 && component.special.value == Special::Scheduler {
+                let cause = format!("`{}` has `rest`, and an account for each CPU", component.name.value);
+                self.problem(component.rest.line, cause, "remove `rest`: it gets what its notes need");
+            }
             for rest in [&component.rest, &component.vault_rest].into_iter().filter(|rest| rest.value != 0) {
                 percent += u32::from(rest.value);
                 if percent > 100 {
