@@ -61,14 +61,21 @@ struct State {
     services: Vec<Service>,
     /// Domains that components made and that get a portal to `names`.
     guests: Vec<Owned>,
+    /// Which of them is looked at next.
+    next_guest: usize,
     /// Our own portal to `names` leads to the one that runs.
     is_connected: bool,
     /// Names under which components will publish, and whose they are.
     expected: Vec<(u16, &'static str)>,
 }
 
-static STATE: Mutex<State> =
-    Mutex::new(State { services: Vec::new(), guests: Vec::new(), is_connected: false, expected: Vec::new() });
+static STATE: Mutex<State> = Mutex::new(State {
+    services: Vec::new(),
+    guests: Vec::new(),
+    next_guest: 0,
+    is_connected: false,
+    expected: Vec::new(),
+});
 
 /// Held while an entry is passed to `names`, and while one is removed: its index must not stand for another
 /// service meanwhile. Taken before [`STATE`].
@@ -215,12 +222,23 @@ fn give_names(state: &State, domain: Entry, badge: u64) {
 pub fn equip(domain: Owned) {
     let mut state = STATE.lock();
     give_names(&state, domain.entry(), PROGRAM);
-    // Those whose domain is gone make room. Whether it is takes a system call, so that is asked when there is no room else.
-    if state.guests.len() == state.guests.capacity() {
-        state.guests.retain(|guest| !is_gone(guest.entry()));
+    // Those whose domain is gone make room. Whether it is takes a system call, so some are asked each time.
+    for _ in 0..GUESTS_AT_ONCE.min(state.guests.len()) {
+        let next = state.next_guest % state.guests.len();
+        let is_gone = is_gone(state.guests[next].entry());
+        if is_gone {
+            state.guests.swap_remove(next);
+        }
+        state.next_guest = next + usize::from(!is_gone);
+        if state.guests.is_empty() {
+            break;
+        }
     }
     state.guests.push(domain);
 }
+
+/// Guests that are looked at when one comes.
+const GUESTS_AT_ONCE: usize = 8;
 
 fn is_gone(domain: Entry) -> bool {
     op::entry_info(domain, Entry(NAMES)).is_err()
