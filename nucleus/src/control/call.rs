@@ -1,4 +1,4 @@
-//! The slow path of call and return, and the entries that go along.
+//! The slow path of call and return, and the delegation of entries.
 
 use super::{chain, deadline, dispatch, flows, lending, priorities};
 use crate::cpus::{cpu, timer};
@@ -14,7 +14,7 @@ use abi::{Control, Error, MAX_DEPTH, MESSAGE_BYTES, NEVER, op};
 use portalgen::Letters;
 use portalgen::specification::REGISTER_WORDS;
 
-/// The portal's code could not make the call: words and control are in the caller's frame.
+/// Called by portal code on its slow path: words and control are in the caller's frame.
 #[unsafe(no_mangle)]
 extern "C" fn call_slowly(caller: Ref<Activation>, entry: Ref<Entry>) -> ! {
     let (letters, words) = (shapes::of(entry), caller.all_words());
@@ -43,7 +43,7 @@ extern "C" fn call_slowly(caller: Ref<Activation>, entry: Ref<Entry>) -> ! {
     caller.leave()
 }
 
-/// The word of a call that is a window, if one goes along.
+/// Index of the word that is a window, if the call passes one.
 #[inline(always)]
 fn window_of(
     entry: Ref<Entry>,
@@ -58,14 +58,14 @@ fn window_of(
     if control & Control::WINDOW == 0 {
         return Ok(None);
     }
-    // Word 4 cannot be window and badge, or deadline.
+    // Word 4 holds one of window, badge and deadline.
     match word {
         Some(word) if control & (Control::MINT | Control::DEADLINE) == 0 => Ok(Some(word)),
         _ => Err(Error::BadArgument),
     }
 }
 
-/// The deadline that a call has, in ticks; 0 = none.
+/// The deadline of a call in ticks; 0 = none.
 fn deadline_of(caller: Ref<Activation>, entry: Ref<Entry>, control: Control) -> Result<u64, Error> {
     if control.0 & Control::DEADLINE == 0 {
         return Ok(0);
@@ -74,7 +74,7 @@ fn deadline_of(caller: Ref<Activation>, entry: Ref<Entry>, control: Control) -> 
         return Err(Error::NoRight);
     }
     if control.0 & Control::MINT != 0 {
-        // Word 4 cannot be badge and deadline.
+        // Word 4 holds either badge or deadline.
         return Err(Error::BadArgument);
     }
     if caller.thread.get().is_none_or(is_seat) {
@@ -87,7 +87,7 @@ fn deadline_of(caller: Ref<Activation>, entry: Ref<Entry>, control: Control) -> 
     if timer::nanoseconds() >= nanoseconds { Err(Error::Timeout) } else { Ok(timer::ticks(nanoseconds)) }
 }
 
-/// The call is restarted: something is being prepared for it.
+/// Restarts the call after a step of its preparation.
 #[cold]
 fn repeat(caller: Ref<Activation>, entry: Ref<Entry>) -> ! {
     let held = caller.held();
@@ -96,14 +96,14 @@ fn repeat(caller: Ref<Activation>, entry: Ref<Entry>) -> ! {
         caller.repeat_system_call();
     }
     if caller.thread.get().is_none() {
-        // Its chain was cut below it.
+        // The chain was split below it.
         dispatch::enter(held, Event::Choose, 0)
     }
     dispatch::preemption_point(held);
     caller.leave()
 }
 
-/// All activations of the callee are in use: the call is restarted when one is free.
+/// Blocks the caller until the callee has a free activation, then restarts the call.
 fn wait_for_activation(caller: Ref<Activation>, entry: Ref<Entry>, deadline: u64) -> Error {
     let held = caller.held();
     if cpu::this(held).thread.get().is_some_and(is_seat) {
@@ -113,7 +113,7 @@ fn wait_for_activation(caller: Ref<Activation>, entry: Ref<Entry>, deadline: u64
         caller.repeat_system_call();
     }
     dispatch::pause(held);
-    // If there is none any more the call is restarted, and refused.
+    // If the callee is gone, the restarted call is refused.
     let Some(callee) = entry.callee() else { caller.leave() };
     if let Some(thread) = caller.thread.get() {
         caller.amount.set(thread.priority.get());
@@ -122,7 +122,7 @@ fn wait_for_activation(caller: Ref<Activation>, entry: Ref<Entry>, deadline: u64
     caller.waits_on.set(callee.address());
     callee.waiters.append(caller);
     callee.note_waiters();
-    // Who is on the fast path back from there may not have seen that somebody waits now; afterwards they all see it.
+    // A CPU on the return fast path may have missed this waiter. After the stop all see it.
     cpu::stop_where(held, |other| other.domain_there() == Some(callee));
     if cpu::several(held) && callee.per_cpus().any(|per_cpu| look(&per_cpu.pool).is_some()) {
         callee.waiters.remove(caller);
@@ -135,11 +135,11 @@ fn wait_for_activation(caller: Ref<Activation>, entry: Ref<Entry>, deadline: u64
     dispatch::block_current(held)
 }
 
-/// Calls an upcall portal on behalf of a faulting activation. Returns only if that cannot be done.
+/// Calls an upcall portal for a faulting activation. Returns only on failure.
 #[inline(always)]
 pub fn upcall(caller: Ref<Activation>, entry: Ref<Entry>, words: [u64; 5], control: Control) -> Error {
     if entry.shape() != 0 {
-        // A fault passes words of its own. Behind a shape they would be read as a constant, a length or an index.
+        // The words are the fault's own. A shape would read them as a constant, a length or an index.
         return Error::WrongKind;
     }
     let [a, b, c, d, e] = words;
@@ -151,21 +151,21 @@ pub fn upcall(caller: Ref<Activation>, entry: Ref<Entry>, words: [u64; 5], contr
     }
 }
 
-/// What a call passes.
+/// The message of a call.
 struct Message {
-    /// None: what the control word says.
+    /// None: the control word decides.
     letters: Option<Letters>,
     words: [u64; REGISTER_WORDS],
-    /// Bytes, and an entry.
+    /// Bytes and delegated entry.
     control: Control,
-    /// The badge of an entry that is minted.
+    /// The badge of a minted entry.
     minted: u64,
-    /// The word that is a window.
+    /// Index of the window's word.
     window: Option<usize>,
 }
 
-/// Calls `entry`; `frame` is how the caller's frame is to be kept. Returns only refusals; `Again` = no
-/// activation is free and the caller may wait.
+/// Calls `entry`; `frame` says which registers of the caller are saved. Returns only refusals; `Again` = no activation is free
+/// and the caller may block.
 #[inline(always)]
 fn call(
     caller: Ref<Activation>,
@@ -258,7 +258,7 @@ fn call(
     activation.leave_to_service(entry.word0.get(), badge, &words, control.0)
 }
 
-/// What goes along with these words: bytes and an entry, and the badge of what is minted.
+/// The control word of a message (bytes and entry), and the badge of an entry that it mints.
 #[inline(always)]
 fn along(letters: Option<Letters>, words: &[u64; REGISTER_WORDS], control: u64) -> Result<(Control, u64), Error> {
     match letters {
@@ -269,7 +269,7 @@ fn along(letters: Option<Letters>, words: &[u64; REGISTER_WORDS], control: u64) 
     }
 }
 
-/// Makes of these words what arrives; gives the control word that does.
+/// Turns sent words into received ones; gives the received control word.
 #[inline(always)]
 fn deliver(
     letters: Option<Letters>,
@@ -291,7 +291,7 @@ fn deliver(
     }
 }
 
-/// Brings a free activation of `domain` here from another CPU's pool.
+/// Steals a free activation of `domain` from another CPU's pool.
 #[cold]
 fn fetch(domain: Ref<Domain>) -> Link<Activation> {
     let held = domain.held();
@@ -310,7 +310,7 @@ fn fetch(domain: Ref<Domain>) -> Link<Activation> {
     None
 }
 
-/// The portal's code could not make the return.
+/// Called by portal code on its slow path.
 #[unsafe(no_mangle)]
 extern "C" fn return_slowly(callee: Ref<Activation>) -> ! {
     let held = callee.held();
@@ -350,7 +350,7 @@ extern "C" fn return_slowly(callee: Ref<Activation>) -> ! {
     let Some(thread) = callee.thread.get() else { dispatch::enter(held, Event::Choose, 0) };
     chain::unlink_top(thread, callee, caller);
     if caller.frame.get() == SavedFrame::Full {
-        // An upcall: word 0 says whether to go on.
+        // An upcall: word 0 = 0 resumes the caller.
         if words[0] != 0 {
             let died = if words[0] < status::KILLED { status::PAGE_FAULT } else { words[0] };
             caller.condemn(died, [caller.entry.get(), 0, 0]);
@@ -374,14 +374,14 @@ fn copy_message(from: Ref<Activation>, to: Ref<Activation>, bytes: usize) {
     if bytes == 0 {
         return;
     }
-    // SAFETY: both areas are pages of the nucleus, and `bytes` is at most a page.
+    // SAFETY: the areas are two pages of the nucleus, and `bytes` is at most a page.
     unsafe {
         let words = bytes.div_ceil(8);
         core::ptr::copy_nonoverlapping(from.message_kernel as *const u64, to.message_kernel as *mut u64, words);
     }
 }
 
-/// Moves the pages that go along, if there are any. Gives the receiver's word for them.
+/// Moves the torn page of the message, if any. Gives the receiver's word for it.
 #[inline(always)]
 fn tear(
     letters: Option<Letters>,
@@ -395,7 +395,7 @@ fn tear(
     }
 }
 
-/// Copies or mints the entry that goes along with a message. Gives the receiver's index.
+/// Copies or mints the entry that a message delegates. Gives the receiver's index.
 fn delegate(from: Ref<Domain>, control: Control, badge: u64, to: (Ref<Domain>, usize)) -> Result<u64, Error> {
     let (domain, index) = to;
     if index == 0 {
@@ -413,13 +413,13 @@ fn delegate(from: Ref<Domain>, control: Control, badge: u64, to: (Ref<Domain>, u
     Ok(index as u64)
 }
 
-/// The last activation of an orphaned chain returned: the next orphan's turn.
+/// An orphan's last activation returned: the next orphan has its turn.
 fn end_orphan(thread: Ref<Thread>, last: Ref<Activation>) -> ! {
     chain::take_off_orphan(thread, last);
     dispatch::resume_or_give_way(thread)
 }
 
-/// A called activation ends without returning: its caller gets `PeerDied`.
+/// Ends a called activation without a return: its caller gets `PeerDied`.
 pub fn abandon_call(thread: Ref<Thread>, top: Ref<Activation>) -> ! {
     match top.caller.get() {
         Some(caller) => {
