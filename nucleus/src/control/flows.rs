@@ -1,8 +1,8 @@
-//! Which flows are allowed: calls are judged by the labels of both domains, and domains change their own. The rules are [`flow::rules`].
+//! Flow control: calls are judged by the labels of both domains, and domains change their own. The rules are [`flow::rules`].
 //!
-//! A return is not judged: before a domain has other labels no call is in flight that these forbid. So a change looks at each, one in
-//! a step. Whoever wants to make a call of the domain, or to call it, meanwhile goes on with the change first, so that nobody waits for who was preempted, and no
-//! call is in flight that was judged by labels which are about to go.
+//! A return is not judged: when a domain gets new labels, no call that they forbid is in flight. So a change checks each call,
+//! one per step. Meanwhile, a call from or to the domain first does steps of the change. So no caller blocks on a preempted
+//! thread, and no call in flight was judged by labels that are about to be replaced.
 
 use super::{chain, domain as domains};
 use crate::cpus::{assembly, cpu};
@@ -21,63 +21,63 @@ use flow::rules::{self, Admission, Labels, admit_plain};
 use flow::{Exhausted, Label, Pool};
 
 const PAGE: u64 = abi::PAGE_BYTES as u64;
-/// Bytes of user space in which the boot archive is shown.
+/// Bytes of user space where the boot archive is mapped.
 const ARCHIVE_BYTES: u64 = 1 << 30;
 
-/// What a domain needs to go on: these must admit it, whatever its labels become.
+/// Portals that every domain needs: they must admit it, whatever its labels become.
 const UPCALLS: [usize; 5] = [PAGE_FAULT[0], PAGE_FAULT[1], PAGE_FAULT[2], PAGE_FAULT[3], EXCEPTION];
 
-/// What an activation began, for a call, is over: its next operation starts from the beginning.
+/// Forgets the change that an activation began for a call: its next operation starts afresh.
 #[inline(always)]
 pub fn forget_change(caller: Ref<Activation>) {
     caller.changes.set(Changes::Nothing);
 }
 
-/// What a step of a change has come to.
+/// Outcome of a step of a change.
 pub enum Change {
-    /// There is more to do.
+    /// More steps remain.
     Goes,
-    /// The same, but the chain of who makes it was cut: it goes on when it has a thread again.
+    /// The same, but the caller's chain was split: it continues when it has a thread again.
     Cut,
-    /// The labels are as they were to be.
+    /// The domain has the new labels.
     Done,
 }
 
-/// Whether a call may be made whose entry does not know that. The entry learns it. A caller that floats is raised.
+/// Judges a call whose entry has not cached the verdict. Caches it in the entry. Raises a floating caller.
 #[cold]
 #[inline(never)]
 pub fn judge(caller: Ref<Activation>, entry: Ref<Entry>, callee: Ref<Domain>) -> Result<(), Stop> {
     judge_domain(caller, entry, callee)?;
-    // The call has a step of its own, if the entry knows now.
+    // If the verdict is cached now, the call is its own step.
     if entry.allows(caller.domain, callee) { Err(Stop::Repeat) } else { Ok(()) }
 }
 
-/// Whether an operation may work on another domain, by an entry that does not know that. The rule is that of calls: an operation on a domain is a flow to
-/// it, and its outcome is one back.
+/// Judges an operation on another domain, whose entry has not cached the verdict. The rule is that of calls: an operation on a
+/// domain is a flow to it, and its outcome is one back.
 #[cold]
 #[inline(never)]
 pub fn judge_domain(by: Ref<Activation>, entry: Ref<Entry>, other: Ref<Domain>) -> Result<(), Stop> {
     judge_by(by, other, entry.portal_label())?;
-    // Who calls found it in its table, which cannot be written there; for an upcall it was looked up.
+    // A caller's entry lies in the read-only range of its table; that of an upcall was looked up.
     let own = by.domain;
     let index = entry.address().wrapping_sub(own.table.get()) / ENTRY_BYTES;
     own.place(index).unwrap_or(entry).allow(own, other);
     Ok(())
 }
 
-/// The same, by whatever leads to the other domain: nothing learns it.
+/// The same, by whatever leads to the other domain: no verdict is cached.
 pub fn judge_pair(by: Ref<Activation>, other: Ref<Domain>) -> Result<(), Stop> {
     judge_by(by, other, OPEN)
 }
 
-/// The same, by a portal of this label.
+/// The same, by a portal with this label.
 #[inline(never)]
 fn judge_by(by: Ref<Activation>, other: Ref<Domain>, portal: Label) -> Result<(), Stop> {
     let own = by.domain;
     go_on(by)?;
     if let Some(labelled) = pending(other) {
         if matches!(advance(other, labelled), Err(Stop::Refused(_))) {
-            // Who began it finds that out when it looks.
+            // The initiator notices on its next step.
             give_up(other, labelled);
         }
         return Err(Stop::Repeat);
@@ -87,8 +87,8 @@ fn judge_by(by: Ref<Activation>, other: Ref<Domain>, portal: Label) -> Result<()
     act_on(by, judged)
 }
 
-/// Whether an object of this label may be used by an entry that does not know that. To use it is to change it and to see what comes of that: a call to a
-/// domain both of whose labels are the object's.
+/// Judges the use of an object with this label, whose entry has not cached the verdict. Use changes the object and sees the
+/// outcome: it is like a call to a domain both of whose labels are the object's.
 #[cold]
 #[inline(never)]
 pub fn judge_object(by: Ref<Activation>, entry: Ref<Entry>, label: Label) -> Result<(), Stop> {
@@ -99,12 +99,12 @@ pub fn judge_object(by: Ref<Activation>, entry: Ref<Entry>, label: Label) -> Res
     Ok(())
 }
 
-/// Of a domain all of whose labels are those of an object.
+/// A domain's labels, both equal to the object's.
 fn both(label: Label) -> Labels {
     Labels { send: label, receive: label, is_explicit: false }
 }
 
-/// If the labels of the caller's domain are changing, that goes on first.
+/// If the caller's domain is changing labels, does a step of that first.
 pub fn go_on(by: Ref<Activation>) -> Result<(), Stop> {
     match pending(by.domain) {
         Some(labelled) => {
@@ -115,7 +115,7 @@ pub fn go_on(by: Ref<Activation>) -> Result<(), Stop> {
     }
 }
 
-/// Acts on a verdict: goes on, refuses, or raises the caller and restarts the operation.
+/// Acts on a verdict: continues, refuses, or raises the caller and restarts the operation.
 #[inline(never)]
 fn act_on(by: Ref<Activation>, admission: Admission) -> Result<(), Stop> {
     match admission {
@@ -137,17 +137,18 @@ fn act_on(by: Ref<Activation>, admission: Admission) -> Result<(), Stop> {
 /// Set by [`switch_off`].
 static OFF: Nucleus<Cell<bool>> = Nucleus::new(Cell::new(false));
 
-/// From now on everything is allowed, whatever the labels: for tests and for measuring.
+/// Allows everything from now on, whatever the labels: for tests and measurements.
 pub fn switch_off(held: Held) {
     OFF.get(held).set(true);
 }
 
-/// Whether labels forbid nothing.
+/// Whether label checks are off.
 pub fn is_off(held: Held) -> bool {
     OFF.get(held).get()
 }
 
-/// Whether a domain may change what is the nucleus's: the machine, its devices, the log. It has the label {1}, and what the nucleus reports taints nobody.
+/// Whether a domain may change state of the nucleus: the machine, its devices, the log. That has the label {1}, and reports of
+/// the nucleus taint no domain.
 #[inline(never)]
 pub fn may_change(domain: Ref<Domain>) -> Result<(), Error> {
     if domain.labelled().is_none() || labels::may_change_plain(domain) || is_off(domain.held()) {
@@ -157,7 +158,7 @@ pub fn may_change(domain: Ref<Domain>) -> Result<(), Error> {
     }
 }
 
-/// Whether a domain may change an object, without seeing what comes of it.
+/// Whether a domain may change an object without seeing the outcome.
 pub fn may_change_object(own: Ref<Domain>, label: Label) -> Result<bool, Stop> {
     let send = own.labels().send;
     if is_off(own.held()) {
@@ -169,7 +170,7 @@ pub fn may_change_object(own: Ref<Domain>, label: Label) -> Result<bool, Stop> {
     })
 }
 
-/// A step of judging a call by a portal of this label. What is made is `payer`'s.
+/// A step of judging a call through a portal with this label. New labels are `payer`'s.
 #[inline(never)]
 fn admit(payer: Ref<Domain>, from: &Labels, to: &Labels, portal: Label) -> Result<Admission, Stop> {
     if is_off(payer.held()) {
@@ -187,7 +188,7 @@ fn admit(payer: Ref<Domain>, from: &Labels, to: &Labels, portal: Label) -> Resul
     }
 }
 
-/// A step of finding out whether a domain may report something to another one.
+/// A step of judging whether a domain may report to another.
 fn may_report(payer: Ref<Domain>, from: &Labels, to: &Labels) -> Result<bool, Stop> {
     if is_off(payer.held()) {
         return Ok(true);
@@ -198,22 +199,22 @@ fn may_report(payer: Ref<Domain>, from: &Labels, to: &Labels) -> Result<bool, St
     })
 }
 
-/// Its labels, if they are changing.
+/// A domain's labels while they change.
 fn pending(domain: Ref<Domain>) -> Option<Ref<Labelled>> {
     domain.labelled().filter(|labelled| labelled.next.get().is_some() && !domain.is_dead())
 }
 
-/// Makes labels of others, or says why it does not.
+/// Makes new labels from old ones, or gives an error.
 type Make<'a> = &'a mut dyn FnMut(&mut Pool, &Labels) -> Result<Result<Labels, Error>, Exhausted>;
 
-/// A step of changing the labels of the caller's domain to what `make` makes of them. A change that `only_allows` forbids nothing that was
-/// allowed before: it is made at once.
+/// A step of changing the labels of the caller's domain to the result of `make`. A change that `only_allows` forbids nothing
+/// that was allowed before: it takes effect at once.
 pub fn change_step(by: Ref<Activation>, only_allows: bool, make: Make<'_>) -> Result<Change, Error> {
     let (held, domain) = (by.held(), by.domain);
     if !labels::tidy(held, domain.account) {
         return Ok(Change::Goes);
     }
-    // Others may have changed the labels once more since.
+    // Others may have changed the labels again since.
     if by.changes.get() == Changes::Made {
         return Ok(Change::Done);
     }
@@ -236,13 +237,13 @@ pub fn change_step(by: Ref<Activation>, only_allows: bool, make: Make<'_>) -> Re
     begin(by, made, true).map(|()| Change::Goes)
 }
 
-/// The domain has these labels from here on, which forbid nothing that is in flight.
+/// Gives the domain these labels, which forbid nothing in flight.
 pub fn take_at_once(domain: Ref<Domain>, next: Labels) -> Result<(), Error> {
     take(domain, room_for(domain, next)?, next);
     Ok(())
 }
 
-/// Where the domain's labels stand. If they cannot change, those that it was to have go.
+/// The object for the domain's labels. If they cannot change, releases `next`.
 fn room_for(domain: Ref<Domain>, next: Labels) -> Result<Ref<Labelled>, Error> {
     let room = match domain.labelled() {
         _ if domain.is_at_last_version() => Err(Error::TooManyChanges),
@@ -252,7 +253,7 @@ fn room_for(domain: Ref<Domain>, next: Labels) -> Result<Ref<Labelled>, Error> {
     room.inspect_err(|_| labels::release(domain, next))
 }
 
-/// A change of the caller's domain that the caller began for a message is given up: somebody else took that.
+/// Gives up a change that the caller began for a message, which another receiver took.
 pub fn give_up_own(by: Ref<Activation>) {
     if let Some(labelled) = pending(by.domain)
         && by.changes.get() == Changes::Raise
@@ -263,13 +264,13 @@ pub fn give_up_own(by: Ref<Activation>) {
     forget_change(by);
 }
 
-/// The labels of the caller's domain are to become these, without which it cannot take a message. If they would cut off a call in flight, the next
+/// Begins a change of the caller's domain that a message requires. If the change would cut off a call in flight, the next
 /// [`go_on`] is refused.
 pub fn begin_for_message(by: Ref<Activation>, next: Labels) -> Result<(), Error> {
     begin(by, next, false)
 }
 
-/// The labels of the caller's domain are to become these, which are its from here on.
+/// Begins a change of the caller's domain to `next`, which it now owns.
 #[inline(never)]
 fn begin(by: Ref<Activation>, next: Labels, cuts: bool) -> Result<(), Error> {
     let domain = by.domain;
@@ -277,17 +278,17 @@ fn begin(by: Ref<Activation>, next: Labels, cuts: bool) -> Result<(), Error> {
     labelled.next.set(Some(next));
     labelled.stage.set(Stage { by: by.number, cuts, ..Stage::default() });
     by.changes.set(if cuts { Changes::Own } else { Changes::Raise });
-    // Nobody calls, or is called, on a fast path from here on; and who was on one is seen by the steps to come.
+    // From here on no call from or to the domain takes the fast path. The steps find those already in flight.
     domain.set_slow(SLOW_LABELS, true);
     cpu::others(by.held()).for_each(cpu::stop);
     Ok(())
 }
 
-/// A step of the change of the caller's domain, whoever began it.
+/// A step of the change of the caller's domain, begun by it or another.
 fn advance_with(by: Ref<Activation>, labelled: Ref<Labelled>) -> Result<Change, Error> {
     let is_own = labelled.stage.get().by == by.number;
     if is_own && by.changes.get() == Changes::Nothing {
-        // It was begun by something that this activation does no more.
+        // This activation abandoned the operation that began it.
         give_up(by.domain, labelled);
         return Ok(Change::Goes);
     }
@@ -302,13 +303,13 @@ fn advance_with(by: Ref<Activation>, labelled: Ref<Labelled>) -> Result<Change, 
     }
 }
 
-/// What looking at something has come to.
+/// Outcome of a check.
 enum Look {
-    /// It is to be looked at again.
+    /// Repeat the check.
     Again,
-    /// It may be as it is; next is what comes after this place.
+    /// Allowed: the check continues after this place.
     Past(u64),
-    /// There is nothing more of the part.
+    /// The part is complete.
     Over,
 }
 
@@ -316,7 +317,7 @@ enum Look {
 fn advance(domain: Ref<Domain>, labelled: Ref<Labelled>) -> Result<(), Stop> {
     let Some(next) = labelled.next.get() else { return Ok(()) };
     let stage = labelled.stage.get();
-    // What has the label {1} stays what it may use.
+    // All shared objects have label {1}: still usable.
     let shares_on = || stage.done == 0 && !domain.shares_labelled.get() && labels::may_use_plain(domain, &next);
     let look = match stage.part {
         Part::Table | Part::Reads | Part::Pages if shares_on() => Look::Over,
@@ -356,7 +357,7 @@ fn look_at_maker(domain: Ref<Domain>, labelled: Ref<Labelled>) -> Result<Look, S
     }
 }
 
-/// Those with high numbers come first, as in the list of all.
+/// Highest number first, as in the list of all.
 fn look_at_child(domain: Ref<Domain>, labelled: Ref<Labelled>) -> Result<Look, Stop> {
     let done = labelled.stage.get().done;
     let is_next = |child: &Ref<Domain>| child.maker == Some(domain) && (done == 0 || child.number < done);
@@ -368,7 +369,7 @@ fn look_at_child(domain: Ref<Domain>, labelled: Ref<Labelled>) -> Result<Look, S
     }
 }
 
-/// Two steps for each activation: one for who called it, one for whom it called, or what it waits for.
+/// Two steps per activation: first its caller, then its callee or the semaphore on which it blocks.
 fn look_at_activation(domain: Ref<Domain>, labelled: Ref<Labelled>, next: &Labels) -> Result<Look, Stop> {
     let Stage { done: place, cuts, .. } = labelled.stage.get();
     let Some(activation) = activation_from(domain, (place / 2 + 1) as u8) else { return Ok(Look::Over) };
@@ -385,7 +386,7 @@ fn look_at_activation(domain: Ref<Domain>, labelled: Ref<Labelled>, next: &Label
     }
     let call = match (calls, activation.state.get()) {
         (true, State::Calling) => activation.callee.get().map(|callee| (activation, callee.domain, How::Calls(OPEN))),
-        // One that is free keeps its last caller.
+        // A free activation keeps a stale caller.
         (true, _) | (false, State::Free) => None,
         (false, _) => activation.caller.get().map(|caller| (caller, caller.domain, How::IsCalled)),
     };
@@ -404,13 +405,13 @@ fn look_at_activation(domain: Ref<Domain>, labelled: Ref<Labelled>, next: &Label
     Ok(Look::Past(place + 1))
 }
 
-/// Entries of a table that a step looks at.
+/// Table entries that a step checks.
 const ENTRIES: u64 = 16;
 
-/// Semaphores among some entries of the table are judged anew when they are used next.
+/// Has semaphore entries judged again on their next use, some entries per step.
 fn look_at_table(domain: Ref<Domain>, done: u64) -> Look {
     if done >= domain.table_entries() as u64 {
-        // Whoever found an entry as it was makes its operation again.
+        // A CPU that read an entry's old code restarts the operation.
         cpu::others(domain.held()).for_each(cpu::stop);
         return Look::Over;
     }
@@ -422,10 +423,10 @@ fn look_at_table(domain: Ref<Domain>, done: u64) -> Look {
     Look::Past(done + ENTRIES)
 }
 
-/// Pages of nobody else that a step passes.
+/// Unshared pages that a step skips.
 const PAGES_PASSED: u64 = 16;
 
-/// What the domain may not write any more it does not; a page that it may not read any more forbids the change.
+/// Write-protects pages that the domain may no longer write; a page that it may no longer read forbids the change.
 fn look_at_page(
     domain: Ref<Domain>,
     next: &Labels,
@@ -438,10 +439,10 @@ fn look_at_page(
             return Ok(Look::Over);
         }
         if page == ARCHIVE {
-            // Everybody may read it, and nobody can write it.
+            // All may read it, and none can write it.
             return Ok(Look::Past(page + ARCHIVE_BYTES));
         }
-        // What is shown there goes with the calls that are cut off.
+        // Windows close with the calls that are cut off.
         if page == WINDOWS {
             return Ok(Look::Past(WINDOWS_END));
         }
@@ -472,7 +473,7 @@ fn may_use(domain: Ref<Domain>, labels: &Labels, object: Label) -> Result<bool, 
     may_call(domain, labels, &both(object), OPEN)
 }
 
-/// Whether a domain with these labels may read, and may write, memory of this label that others have, too.
+/// Whether a domain with these labels may read, and may write, shared memory of this label.
 fn may_share(domain: Ref<Domain>, own: &Labels, label: Label) -> Result<(bool, bool), Stop> {
     if is_off(domain.held()) || label == PLAIN && labels::may_use_plain(domain, own) {
         return Ok((true, true));
@@ -483,7 +484,7 @@ fn may_share(domain: Ref<Domain>, own: &Labels, label: Label) -> Result<(bool, b
     })
 }
 
-/// Whether memory of this label may be shared by two domains, each of which writes it, or only reads it.
+/// Whether two domains may share memory of this label, each for writing or only for reading.
 #[inline(never)]
 pub fn may_both_share(
     [from, to]: [Ref<Domain>; 2],
@@ -502,7 +503,7 @@ pub fn may_both_share(
     })
 }
 
-/// Whether a domain may give V on a semaphore by its end. What others have, too, hears of it if that takes no search.
+/// Whether a domain's death may do V on a semaphore. On a shared one, only if labels allow it without a search.
 #[inline(never)]
 pub fn may_end_loudly(domain: Ref<Domain>, semaphore: Ref<Semaphore>) -> bool {
     let (labels, label) = (domain.labels(), labels::of_object(semaphore));
@@ -513,7 +514,7 @@ pub fn may_end_loudly(domain: Ref<Domain>, semaphore: Ref<Semaphore>) -> bool {
         })
 }
 
-/// The activation of the domain with the lowest number from this one on.
+/// The domain's activation with the lowest number not below `number`.
 fn activation_from(domain: Ref<Domain>, number: u8) -> Link<Activation> {
     let (mut found, mut next): (Link<Activation>, _) = (None, domain.activations.get());
     while let Some(activation) = next {
@@ -525,21 +526,21 @@ fn activation_from(domain: Ref<Domain>, number: u8) -> Link<Activation> {
     found
 }
 
-/// What is between a domain and another one.
+/// How a domain relates to another.
 #[derive(Clone, Copy)]
 enum How {
-    /// It calls the other by a portal of this label. Of a call in flight that was asked when it was made.
+    /// Calls the other through a portal of this label, which was judged already for a call in flight.
     Calls(Label),
-    /// The other calls it.
+    /// Called by the other.
     IsCalled,
-    /// It reports something to the other.
+    /// Reports to the other.
     Reports,
-    /// The other reports something to it.
+    /// The other reports to it.
     IsReportedTo,
 }
 
-/// Whether this may go on between the domain, as it will be, and another one. If the other one's labels are changing, too, what it will
-/// have is looked at in a step of its own: nothing is said before.
+/// Whether this relation may go on with the domain's new labels. If the other domain is changing too, its new labels are
+/// checked in a step of their own: until then the answer is None.
 fn stays(domain: Ref<Domain>, labelled: Ref<Labelled>, other: Ref<Domain>, how: How) -> Result<Option<bool>, Stop> {
     let (stage, Some(next)) = (labelled.stage.get(), labelled.next.get()) else { return Ok(Some(true)) };
     if other == domain || other.is_dead() {
@@ -560,7 +561,8 @@ fn stays(domain: Ref<Domain>, labelled: Ref<Labelled>, other: Ref<Domain>, how: 
     Ok(Some(allowed))
 }
 
-/// Whether a domain with the first labels may call one with the second, as it is, by a portal of this label. What is made is `payer`'s.
+/// Whether a domain with labels `from` may, without a raise, call one with `to` through a portal of this label. New labels are
+/// `payer`'s.
 #[inline(never)]
 fn may_call(payer: Ref<Domain>, from: &Labels, to: &Labels, portal: Label) -> Result<bool, Stop> {
     match admit(payer, from, to, portal)? {
@@ -573,18 +575,18 @@ fn may_call(payer: Ref<Domain>, from: &Labels, to: &Labels, portal: Label) -> Re
     }
 }
 
-/// Nothing is in flight that the new labels forbid: the domain has them.
+/// Ends the change: the new labels forbid nothing in flight.
 fn end(domain: Ref<Domain>, labelled: Ref<Labelled>, next: Labels) {
     let by = labelled.stage.get().by;
     if let Some(begun) = activation_from(domain, by).filter(|activation| activation.number == by) {
-        // Not if it does something else by now.
+        // Unless it does something else by now.
         begun.changes.update(|changes| if changes == Changes::Own { Changes::Made } else { changes });
     }
     labelled.next.set(None);
     take(domain, labelled, next);
 }
 
-/// The domain has these labels from here on.
+/// Replaces the domain's labels.
 fn take(domain: Ref<Domain>, labelled: Ref<Labelled>, next: Labels) {
     let before = labelled.now.replace(next);
     labels::note(domain, &next);
@@ -592,18 +594,18 @@ fn take(domain: Ref<Domain>, labelled: Ref<Labelled>, next: Labels) {
     domain.count_version();
 }
 
-/// The domain is about to die: its labels stay what they are.
+/// Gives up a change of a domain about to die.
 pub fn stop_changing(domain: Ref<Domain>) {
     if let Some(labelled) = pending(domain) {
         give_up(domain, labelled);
     }
 }
 
-/// The domain keeps the labels that it has.
+/// Drops the change: the labels stay.
 fn give_up(domain: Ref<Domain>, labelled: Ref<Labelled>) {
     if let Some(next) = labelled.next.take() {
         labels::release(domain, next);
     }
-    // Calls of the meantime were allowed by these labels. The version says that the change is over.
+    // Calls meanwhile were judged by these labels. The new version shows that the change is over.
     domain.count_version();
 }
