@@ -1,5 +1,4 @@
-//! The death of a domain: alive, then dead (nothing runs in it any more), then removed by the owner of its original entry
-//! (`removal`).
+//! Death of a domain. It is alive, then dead (nothing runs in it), then removed by the owner of its original entry (`removal`).
 
 use super::{dispatch, flows, seats};
 use crate::cpus::{counters, cpu};
@@ -9,8 +8,8 @@ use crate::report::log::{self, Part};
 use crate::report::trace;
 use abi::info::status;
 
-/// The domain stops for good: what it called goes on as orphans once it is removed, who called it gets
-/// `PeerDied`, and V is made on the semaphore that its maker set for that, if any. Nothing runs in it from here on.
+/// Kills the domain: nothing runs in it from here on. Its callers get `PeerDied`. Its callees continue as orphans once it is
+/// removed. The death semaphore that its maker set, if any, gets a V.
 pub fn die(domain: Ref<Domain>, status: u64) {
     let held = domain.held();
     if domain.is_dead() {
@@ -32,7 +31,7 @@ pub fn die(domain: Ref<Domain>, status: u64) {
     }
 }
 
-/// Every other CPU that is in a domain that died leaves it; none is on a fast path into it.
+/// Makes all other CPUs leave a dead domain; none is on a fast path into it.
 fn leave_all(domain: Ref<Domain>) {
     let held = domain.held();
     for other in cpu::others(held) {
@@ -54,10 +53,10 @@ pub fn die_step(domain: Ref<Domain>, status: u64) -> bool {
     !reports
 }
 
-/// Says in the log, once, that the domain dies, and why if `writer` has put that together.
+/// Logs the death of the domain once, with the reason if `writer` has composed it.
 pub fn report_death(domain: Ref<Domain>, status: u64, writer: usize) {
     let held = domain.held();
-    // The log is not for what tainted domains say, by their end neither.
+    // Tainted domains may not write to the log, not even by dying.
     if flows::may_change(domain).is_err() {
         domain.death_reported.set(true);
     }
@@ -66,14 +65,14 @@ pub fn report_death(domain: Ref<Domain>, status: u64, writer: usize) {
     }
 }
 
-/// Says in the log where a domain was when it died, if `writer` has put that together and the log may know.
+/// Logs where a domain was when it died, if `writer` has composed that and labels allow it.
 pub fn report_place(domain: Ref<Domain>, writer: usize) {
     if flows::may_change(domain).is_ok() {
         log::finish(domain.held(), log::part_of(domain), writer);
     }
 }
 
-/// How the line about a death begins.
+/// Start of the log line for a death.
 pub fn death_line(domain: &Ref<Domain>, status: u64) -> [Part<'_>; 6] {
     let (number, name) = (Part::Number(domain.number), Part::Foreign(domain.name_bytes()));
     let (how, status) = match status {
@@ -83,7 +82,7 @@ pub fn death_line(domain: &Ref<Domain>, status: u64) -> [Part<'_>; 6] {
     [Part::Text("domain "), number, Part::Text(" "), name, Part::Text(how), status]
 }
 
-/// The running thread is in a domain that died: goes on with its caller, or lets others run.
+/// Leaves a dead domain: resumes the running thread's caller, or lets others run.
 pub fn leave_dead(held: Held) -> ! {
     match cpu::this(held).thread.get() {
         Some(thread) if !is_seat(thread) => dispatch::resume_top(thread),

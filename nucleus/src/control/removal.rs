@@ -1,4 +1,4 @@
-//! Removal of entries and of the objects whose originals they are, one bounded step at a time.
+//! Removes entries, and objects through their original entries, one bounded step at a time.
 
 use super::death::die_step;
 use super::{activation, chain, domain, interrupt, priorities, thread};
@@ -13,12 +13,12 @@ use abi::rights::Kind;
 use structures::derivation::Derived;
 use structures::quota::Paying;
 
-/// Empty entries that are passed in a step of its own.
+/// This many empty entries are a step of their own.
 const MANY_ENTRIES: usize = 16;
-/// Pages of a table that one step of a removal frees.
+/// Table pages that one removal step frees.
 const PAGES_PER_STEP: usize = 4;
 
-/// Does a bounded part of emptying `entry` with all that was derived from it; true when it is empty.
+/// A bounded step of removing `entry` and all derived from it; true when it is empty.
 #[inline(never)]
 pub fn remove_step(entry: Ref<Entry>) -> bool {
     if entry.kind() == Kind::Revoked {
@@ -38,7 +38,7 @@ pub fn remove_step(entry: Ref<Entry>) -> bool {
     true
 }
 
-/// The object whose original is `entry` is going from here on. A domain is dead before.
+/// Marks the object whose original is `entry` as going. A domain is already dead.
 fn begin(entry: Ref<Entry>) {
     if let Some(thread) = entry.object::<Thread>() {
         thread.is_going.set(true);
@@ -51,7 +51,7 @@ fn begin(entry: Ref<Entry>) {
     }
 }
 
-/// Does a part of destroying the object whose original, now without copies, is `entry`.
+/// A step of destroying the object whose original is `entry`, which has no copies left.
 fn destroy_step(entry: Ref<Entry>) -> bool {
     if let Some(domain) = entry.object::<Domain>() {
         return domain.remove_step();
@@ -60,7 +60,7 @@ fn destroy_step(entry: Ref<Entry>) -> bool {
         return remove_thread_step(thread);
     }
     if let Some(account) = entry.object::<Account>() {
-        // Whoever was making a domain from it may have gone; others may go on for ever.
+        // Cancels label checks that it pays for: they may never be completed.
         labels::forget(account);
         if account.quota().used.get() == 0
             && let Some(parent) = account.parent()
@@ -90,7 +90,7 @@ fn destroy_step(entry: Ref<Entry>) -> bool {
     true
 }
 
-/// The first activation of a thread goes, then the thread; what it called goes on as an orphan.
+/// Frees the thread's first activation, then the thread; its callee continues as an orphan.
 fn remove_thread_step(thread: Ref<Thread>) -> bool {
     if let Some(bottom) = thread.bottom.get() {
         if priorities::forget(bottom) {
@@ -105,8 +105,8 @@ fn remove_thread_step(thread: Ref<Thread>) -> bool {
 }
 
 impl Ref<Domain> {
-    /// Removes a bounded part of what the domain, which is dead, has; true when it is gone. A domain in its table goes first,
-    /// and those in that one's: at most `abi::MAX_NESTING`.
+    /// A bounded step of removing a dead domain; true when it is gone. A domain in its table goes first, after those in its own
+    /// table: at most `abi::MAX_NESTING`.
     pub fn remove_step(self) -> bool {
         let (mut outer, mut innermost) = (None, self);
         while let Some(inner) = innermost.inner.get() {
@@ -122,11 +122,11 @@ impl Ref<Domain> {
         false
     }
 
-    /// As [`Self::remove_step`], of one domain; what it finds in the table is removed by the steps to come.
+    /// As [`Self::remove_step`], of one domain; the steps to come remove a domain found in its table.
     fn remove_own_step(self) -> bool {
         let held = self.held();
         if let Some(other) = cpu::others(held).find(|other| other.domain_there() == Some(self)) {
-            // It is about to leave, or sleeps there. CPUs of an emulator take turns.
+            // That CPU is about to leave, or sleeps. CPUs of an emulator take turns.
             cpu::send_ipi(other);
             processor::relax();
             return false;
@@ -148,7 +148,7 @@ impl Ref<Domain> {
             }
             let was_free = activation.state.get() == State::Free;
             if activation.state.get() == State::Calling && activation.callee.get().is_some() {
-                // A step of its own: what it called may be a long chain.
+                // A step of its own: the chain above may be long.
                 chain::split_above(activation);
                 return false;
             }
@@ -158,7 +158,7 @@ impl Ref<Domain> {
             }
             return false;
         }
-        // The orphan thread, which came first, goes last: so a domain has a number of a thread as long as it has anything.
+        // The orphan thread was made first and goes last, so the domain has a thread number as long as it has anything.
         if let Some(thread) = self.threads.get().filter(|thread| !thread.carries_orphans) {
             if let Some(entry) = thread.entry.get() {
                 if entry.revoke_one() {
@@ -210,7 +210,7 @@ impl Ref<Domain> {
         false
     }
 
-    /// Frees some of the pages of the table, in which nothing stands any more; at last the domain, then true.
+    /// A step of freeing the table, which is empty; when no page is left, frees the domain: then true.
     fn remove_table_step(self) -> bool {
         let held = self.held();
         if cpu::this(held).domain.get() == Some(self) {
