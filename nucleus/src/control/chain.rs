@@ -1,11 +1,11 @@
 //! Chains of activations: how they change, and the split.
 //!
-//! A split cuts a chain between a lower and an upper share. The lower part gets an error and goes on
-//! with the thread; the upper part is an orphan: it goes on on the orphan thread of its lowest domain, and
-//! ends at its return. The orphans of a domain take turns on that thread, slice by slice, and one that waits leaves it
-//! to the others: else an orphan that waits for a lock would keep the one that holds the lock from running. Nothing is allocated.
+//! A split cuts a chain into a lower and an upper part. The lower part gets an error and keeps the thread. The upper part
+//! becomes an orphan: it continues on the orphan thread of its lowest domain, and ends at its return. The orphans of a domain
+//! share that thread, slice by slice. A blocked orphan leaves it to the others: else an orphan that blocks on a lock would
+//! starve the holder of the lock. Nothing is allocated.
 //!
-//! Invariant: an orphan without a thread waits for something, `Wait::Orphans` if that is its turn. The chain of an orphan thread
+//! Invariant: an orphan without a thread waits for something, with `Wait::Orphans` for its turn. The chain of an orphan thread
 //! never waits.
 
 use super::{deadline, numbers, priorities, ready};
@@ -19,7 +19,7 @@ use abi::Error;
 use abi::info::status;
 use abi::layout::ENTRY_BYTES;
 
-/// Takes the top off its chain, which goes on at `caller`, and puts it back into its pool.
+/// Unlinks the top of a chain, which continues at `caller`, and frees it to its pool.
 #[inline(always)]
 pub fn unlink_top(thread: Ref<Thread>, top: Ref<Activation>, caller: Ref<Activation>) {
     trace::back(Some(thread), top, caller);
@@ -33,13 +33,13 @@ pub fn unlink_top(thread: Ref<Thread>, top: Ref<Activation>, caller: Ref<Activat
         deadline::clear(caller);
     }
     if top.lent.get() != 0 {
-        // Before whoever waits is compared with it.
+        // Before waiters are compared with it.
         priorities::recompute(thread);
     }
     release(top);
 }
 
-/// Puts an activation back into its domain's pool; who waits for one makes the call again.
+/// Frees an activation to its domain's pool, and wakes a caller that waits for one.
 #[inline(always)]
 fn release(activation: Ref<Activation>) {
     let domain = activation.domain;
@@ -54,7 +54,7 @@ fn release(activation: Ref<Activation>) {
     }
 }
 
-/// As [`wake_waiter`], after the running operation: this CPU stops at once for it.
+/// As [`wake_waiter`], after the running operation, by a preemption of this CPU.
 pub fn wake_waiter_soon(domain: Ref<Domain>) {
     if domain.waiters.head().is_some() {
         remember(domain);
@@ -63,8 +63,8 @@ pub fn wake_waiter_soon(domain: Ref<Domain>) {
     }
 }
 
-/// Lets the first who waits for an activation of `domain` call again; false if nobody does. If that is an orphan whose turn comes
-/// later, the next one is let when something stops here.
+/// Wakes the first waiter for an activation of `domain`, to restart its call; false if none waits. If the waiter is an orphan
+/// whose turn comes later, the next one is woken when something stops here.
 #[inline(never)]
 pub fn wake_waiter(domain: Ref<Domain>) -> bool {
     let Some(waiter) = domain.waiters.take() else { return false };
@@ -87,7 +87,7 @@ pub fn wake_waiter(domain: Ref<Domain>) -> bool {
     true
 }
 
-/// This CPU sees to those that wait for an activation of `domain` when something stops here.
+/// Has this CPU check the waiters of `domain` when something stops here.
 fn remember(domain: Ref<Domain>) {
     let Some(thread) = domain.orphan_thread.get() else { return };
     let cpu = cpu::this(domain.held());
@@ -95,7 +95,7 @@ fn remember(domain: Ref<Domain>) {
     cpu.special.set(1);
 }
 
-/// An activation that was to call again does not, before it went on: the next one that waits does.
+/// An activation woken to restart its call ends before it ran: wakes the next waiter.
 #[inline(always)]
 pub fn end_called(activation: Ref<Activation>) {
     if activation.wait.get() == Wait::Called {
@@ -104,7 +104,8 @@ pub fn end_called(activation: Ref<Activation>) {
     }
 }
 
-/// An activation that was to call again goes on. Its CPU remembers whom it was to call until it stops or makes a call: see [`called_or_not`].
+/// Resumes an activation woken to restart its call. The CPU remembers the callee until it stops or makes a call: see
+/// [`called_or_not`].
 #[cold]
 #[inline(never)]
 pub fn go_on_called(activation: Ref<Activation>) -> ! {
@@ -112,8 +113,8 @@ pub fn go_on_called(activation: Ref<Activation>) -> ! {
     activation.leave()
 }
 
-/// What went on here to call again has done so, or something else: if an activation is still free, and not for another that was woken,
-/// the next one that waits is to call. One domain in a step: if there are more this CPU stops again at once.
+/// A woken caller restarted its call here, or did something else. If an activation is still free, and not for another woken
+/// caller, wakes the next waiter. One domain per step: if more are marked, preempts this CPU again at once.
 pub fn called_or_not(held: Held) {
     let cpu = cpu::this(held);
     let Some(number) = cpu.again.take() else { return };
@@ -144,7 +145,7 @@ fn leave_called(activation: Ref<Activation>) -> Ref<Domain> {
     domain
 }
 
-/// Raises the priority with which `top` waits for a semaphore or an activation, and moves it in the queue.
+/// Raises the priority with which `top` waits for a semaphore or an activation, and requeues it.
 pub fn rank_anew(top: Ref<Activation>, priority: u8) {
     if top.amount.get() >= priority {
         return;
@@ -158,7 +159,7 @@ pub fn rank_anew(top: Ref<Activation>, priority: u8) {
     queue.append(top);
 }
 
-/// The first who waits at a port is to take a message; true if it precedes the running thread.
+/// Wakes the first receiver at a port to take a message; true if it preempts the running thread.
 #[inline(always)]
 pub fn wake_receiver(port: Ref<Port>) -> bool {
     let Some(activation) = port.semaphore.waiters.take_soon() else { return false };
@@ -172,14 +173,14 @@ pub fn wake_receiver(port: Ref<Port>) -> bool {
     resume(activation)
 }
 
-/// The port whose entry an activation has saved as that of its system call, and the entry.
+/// The port by whose entry an activation made its saved system call, and the entry.
 #[inline(always)]
 pub fn entered_port(by: Ref<Activation>) -> Option<(Ref<Entry>, Ref<Port>)> {
     let entry = by.domain.place(by.registers.status() as usize / ENTRY_BYTES).ok()?;
     Some((entry, entry.object()?))
 }
 
-/// An activation that was woken to take a message does not: the next one that waits does.
+/// An activation woken to take a message does not: wakes the next receiver.
 #[inline(never)]
 pub fn pass_message_on(by: Ref<Activation>) {
     if by.frame.get() != SavedFrame::Receives {
@@ -193,7 +194,7 @@ pub fn pass_message_on(by: Ref<Activation>) {
     }
 }
 
-/// The top of a chain waits no more; true if it precedes what runs here.
+/// Unblocks the top of a chain; true if it preempts what runs here.
 #[inline(always)]
 pub fn resume(top: Ref<Activation>) -> bool {
     match top.thread.get() {
@@ -202,17 +203,17 @@ pub fn resume(top: Ref<Activation>) -> bool {
     }
 }
 
-/// The call that `caller` made ends with an error; an upcall that fails is the end of its domain, once `caller` goes on.
+/// Ends the call of `caller` with an error; a failed upcall kills the domain once `caller` resumes.
 pub fn fail_call(caller: Ref<Activation>, error: Error) {
     if caller.frame.get() == SavedFrame::Full {
-        // No page fault of a user has a code of 0.
+        // No page fault of a user has code 0.
         caller.condemn(status::PAGE_FAULT, [caller.entry.get(), 0, error as u64]);
     } else {
         caller.set_result(Err(error));
     }
 }
 
-/// The last activation of an orphan's chain returned: its thread stops.
+/// The last activation of an orphan returned: its thread stops.
 pub fn take_off_orphan(thread: Ref<Thread>, last: Ref<Activation>) {
     lend::close(last);
     last.thread.set(None);
@@ -222,7 +223,7 @@ pub fn take_off_orphan(thread: Ref<Thread>, last: Ref<Activation>) {
     thread.bottom.set(None);
 }
 
-/// The orphan thread, which has no chain, takes the next one of its domain's queue, if there is one.
+/// Gives the orphan thread, which has no chain, the next orphan of its domain's queue, if any.
 fn adopt_next(thread: Ref<Thread>) {
     let Some(top) = thread.home.orphans.take() else { return };
     top.wait.set(Wait::No);
@@ -234,7 +235,7 @@ fn adopt_next(thread: Ref<Thread>) {
     priorities::set_effective(thread, priority);
 }
 
-/// The orphan thread lets go of its chain.
+/// Detaches the orphan thread's chain.
 fn put_down(thread: Ref<Thread>, top: Ref<Activation>) {
     trace::cut(thread, None);
     lend::leave_behind(Some(top));
@@ -243,7 +244,7 @@ fn put_down(thread: Ref<Thread>, top: Ref<Activation>) {
     thread.bottom.set(None);
 }
 
-/// An orphan thread has stopped, and its chain, if it has one, waits: the next orphan has its turn when the thread is dispatched.
+/// An orphan thread stopped; its chain, if it has one, blocks. The next orphan has its turn when the thread is dispatched.
 pub fn leave_waiting(thread: Ref<Thread>) {
     if let Some(top) = thread.top.get() {
         put_down(thread, top);
@@ -253,7 +254,7 @@ pub fn leave_waiting(thread: Ref<Thread>) {
     }
 }
 
-/// The next orphan that waits for its turn on this thread, which has none, has it when the thread is dispatched. False if none waits.
+/// Gives the next queued orphan its turn, at the next dispatch of this thread, which has no chain. False if none waits.
 pub fn turn_to_next(thread: Ref<Thread>) -> bool {
     let next = thread.home.orphans.head();
     if let Some(next) = next {
@@ -264,8 +265,8 @@ pub fn turn_to_next(thread: Ref<Thread>) -> bool {
     next.is_some()
 }
 
-/// An orphan thread, which does not run, takes the next orphan if it has none. Otherwise its chain waits for its next turn if an orphan
-/// waits that ranks no lower: then this is false, and the thread is to be dispatched again.
+/// An orphan thread, which does not run, takes the next orphan if it has none. If it has one and an orphan of no lower priority
+/// waits, requeues its own: then this is false, and the thread must be dispatched again.
 pub fn take_turns(thread: Ref<Thread>) -> bool {
     let Some(top) = thread.top.get() else {
         adopt_next(thread);
@@ -281,8 +282,8 @@ pub fn take_turns(thread: Ref<Thread>) -> bool {
     !is_over
 }
 
-/// An orphan that waits for its turn has what somebody of this priority waits for: it ranks so, before others that do, and has
-/// its turn at once if the orphan that has one now does not rank higher.
+/// Priority inheritance: a queued orphan holds what a thread of this priority waits for. Moves it ahead of others of that
+/// priority, and gives it its turn at once unless the present orphan ranks higher.
 pub fn hasten(top: Ref<Activation>, priority: u8) {
     let home = top.awaited_domain();
     home.orphans.remove(top);
@@ -293,7 +294,7 @@ pub fn hasten(top: Ref<Activation>, priority: u8) {
     }
 }
 
-/// An orphan of this priority has its turn when the thread, which runs or is ready, is dispatched next.
+/// Gives an orphan of this priority its turn at the next dispatch of the thread, which runs or is ready.
 fn end_turn(thread: Ref<Thread>, priority: u8) {
     thread.fresh.set(false);
     thread.priority.set(priority);
@@ -303,7 +304,7 @@ fn end_turn(thread: Ref<Thread>, priority: u8) {
     }
 }
 
-/// Sets the thread of a whole chain, from its top down, and does something else with each; gives the bottom.
+/// Sets the thread of each activation of a chain, from the top down, and calls `each`; gives the bottom.
 #[inline(always)]
 fn set_thread(top: Ref<Activation>, thread: Link<Thread>, mut each: impl FnMut(Ref<Activation>)) -> Link<Activation> {
     let mut activation = top;
@@ -318,7 +319,7 @@ fn set_thread(top: Ref<Activation>, thread: Link<Thread>, mut each: impl FnMut(R
     }
 }
 
-/// An orphan without a thread can go on when it has its turn. True if it precedes what runs here.
+/// Queues an unblocked orphan for its turn. True if it preempts what runs here.
 #[cold]
 fn resume_orphan(top: Ref<Activation>) -> bool {
     let mut bottom = top;
@@ -330,8 +331,8 @@ fn resume_orphan(top: Ref<Activation>) -> bool {
     cpu.preempt.get() && !cpu.thread.get().is_some_and(is_seat)
 }
 
-/// An orphan waits for its turn on the orphan thread of `domain`, which looks at its queue when it is dispatched: the highest
-/// first, those that rank the same in turn.
+/// Queues an orphan for its turn on the orphan thread of `domain`, which checks its queue when dispatched: highest priority
+/// first, FIFO within one.
 fn park(top: Ref<Activation>, domain: Ref<Domain>) {
     let priority = priorities::priority_of(top);
     top.wait.set(Wait::Orphans);
@@ -350,8 +351,8 @@ fn park(top: Ref<Activation>, domain: Ref<Domain>) {
     }
 }
 
-/// Cuts the chain above `lower`, which is calling. Afterwards `lower` is the top of its thread, which
-/// does not run; the upper part is an orphan.
+/// Splits the chain above `lower`, which is calling. Afterwards `lower` is the top of its thread, which does not run; the upper
+/// part is an orphan.
 pub fn split_above(lower: Ref<Activation>) {
     let held = lower.held();
     if let Some(thread) = lower.thread.get() {
@@ -366,7 +367,7 @@ pub fn split_above(lower: Ref<Activation>) {
     lend::cut(upper);
     let mut top = upper;
     lend::stay_behind(top);
-    // Who was returned to keeps its last callee.
+    // After a fast return `callee` is stale.
     while let (State::Calling, Some(callee)) = (top.state.get(), top.callee.get()) {
         top = callee;
         lend::stay_behind(top);
@@ -382,7 +383,7 @@ pub fn split_above(lower: Ref<Activation>) {
         thread.top.set(Some(lower));
         priorities::recompute(thread);
     }
-    // It goes on as urgently as before.
+    // The orphan keeps its priority.
     let base = thread
         .map_or(0, |thread| thread.bottom.get().map_or(0, |bottom| bottom.base.get()).max(thread.own_priority.get()));
     upper.base.set(upper.base.get().max(base.min(upper.domain.max_priority.get())));
@@ -401,8 +402,8 @@ pub fn split_above(lower: Ref<Activation>) {
     }
 }
 
-/// Takes an activation, whose domain is dead or whose thread is removed, out of its chain and queues.
-/// What it called goes on as an orphan; who called it gets `PeerDied`.
+/// Unlinks an activation, whose domain is dead or whose thread is removed, from its chain and queues. Its callee continues as
+/// an orphan; its caller gets `PeerDied`.
 pub fn cut_out(activation: Ref<Activation>) {
     if activation.state.get() == State::Free {
         activation.domain.per_cpus().for_each(|per_cpu| per_cpu.pool.set(None));
@@ -462,7 +463,7 @@ pub fn look_anew(thread: Ref<Thread>) {
     }
 }
 
-/// Takes the top of a chain out of whatever queue it is in.
+/// Removes the top of a chain from its wait queue, if any.
 pub fn stop_waiting(activation: Ref<Activation>) {
     deadline::clear(activation);
     match activation.wait.get() {
@@ -494,7 +495,7 @@ pub fn stop_waiting(activation: Ref<Activation>) {
     activation.wait.set(Wait::No);
 }
 
-/// The deadline of `activation` has passed: what it waits for or called ends with `Timeout`.
+/// The deadline of `activation` has passed: ends its wait or call with `Timeout`.
 pub fn time_out(activation: Ref<Activation>) {
     if activation.state.get() == State::Calling {
         split_above(activation);
