@@ -1,4 +1,4 @@
-//! What runs next on a CPU: entering `sched`, letting a thread run, waiting, and leaving the nucleus.
+//! What runs next on a CPU: entering `sched`, running and blocking threads, idling, leaving the nucleus.
 
 use super::chain::{self, fail_call, take_off_orphan, unlink_top};
 use super::ready::{hand_over_step, hand_over_to, has_more, is_unread, move_away, rank_again, seats};
@@ -13,7 +13,7 @@ use abi::Error;
 use abi::rights::Kind;
 use abi::sched::{Event, IDLE, RUN};
 
-/// A light operation that ends with success gives way to what precedes it now.
+/// A light operation that succeeded is preempted at its end.
 pub fn precede_from_operation(held: Held) {
     if let Some(activation) = cpu::this(held).activation.get() {
         activation.set_result(Ok(0));
@@ -21,7 +21,7 @@ pub fn precede_from_operation(held: Held) {
     give_way(held, Event::Preempted);
 }
 
-/// The running thread, whose frame is complete, goes back to `sched` with `event`.
+/// Preempts the running thread, whose frame is complete: enters `sched` with `event`.
 pub fn give_way(held: Held, event: Event) -> ! {
     let cpu = cpu::this(held);
     cpu.preempt.set(false);
@@ -42,8 +42,7 @@ pub fn give_way(held: Held, event: Event) -> ! {
     }
 }
 
-/// There is no scheduler on this CPU: before the first took its seat the running thread goes on; afterwards it goes to
-/// another CPU.
+/// This CPU has no scheduler. Before the first scheduler takes a seat, the running thread continues; afterwards it migrates.
 #[cold]
 fn give_way_to_nobody(cpu: Ref<Cpu>) -> ! {
     let held = cpu.held();
@@ -67,7 +66,7 @@ pub fn yield_(held: Held, _: u64, _: u64) -> Reply {
         return Err(Error::NotRunnable).into();
     };
     if let Some(activation) = cpu.activation.get() {
-        // Its frame is light: it made an operation that is.
+        // The frame is light, as is the operation.
         activation.registers.set_result(0, 0);
     }
     let now = timer::now();
@@ -77,7 +76,7 @@ pub fn yield_(held: Held, _: u64, _: u64) -> Reply {
     enter_seat(held, seat, Event::Yielded, thread.word(), now)
 }
 
-/// The running thread waits; its frame is complete.
+/// Blocks the running thread, whose frame is complete.
 #[inline(always)]
 pub fn block_current(held: Held) -> ! {
     let now = timer::now();
@@ -133,7 +132,7 @@ fn enter_specially(event: u64, word: u64, seat: Ref<Activation>) -> ! {
     seat.leave_to_entry(event, word)
 }
 
-/// Before a scheduler took its seat only one thread runs; when it ends, its successor does.
+/// Before a scheduler takes a seat, only one thread runs; when it ends, its successor does.
 fn boot_next(held: Held) -> ! {
     match seats(held).boot_successor.take() {
         Some(thread) => run(thread),
@@ -141,7 +140,7 @@ fn boot_next(held: Held) -> ! {
     }
 }
 
-/// Lets a thread, which is ready, run now.
+/// Switches to a ready thread.
 #[inline(always)]
 pub fn run(thread: Ref<Thread>) -> ! {
     let held = thread.held();
@@ -159,7 +158,7 @@ pub fn run(thread: Ref<Thread>) -> ! {
 /// `op::DISPATCH`.
 pub fn dispatch(held: Held, what: u64, number: u64) -> Reply {
     let cpu = cpu::this(held);
-    // Who runs as a seat's thread has the seat of this CPU, and a ring.
+    // The thread of a seat holds this CPU's seat, and has a ring.
     if !cpu.thread.get().is_some_and(is_seat) {
         return Err(Error::NoRight).into();
     }
@@ -195,7 +194,7 @@ pub fn dispatch(held: Held, what: u64, number: u64) -> Reply {
     Err(Error::NotRunnable).into()
 }
 
-/// As [`run`], of an orphan thread: whoever had its turn goes behind the orphans that wait for theirs. That is a step of its own.
+/// As [`run`], for an orphan thread: an orphan whose turn is over goes behind those that wait. That is a step of its own.
 #[cold]
 fn run_orphan(thread: Ref<Thread>) {
     if !thread.fresh.get() && !chain::take_turns(thread) {
@@ -207,18 +206,18 @@ fn run_orphan(thread: Ref<Thread>) {
     run(thread)
 }
 
-/// As [`resume_top`] when a call has ended: whoever waited for what it had may precede the running thread.
+/// As [`resume_top`] after a call ended: a thread that waited for it may preempt the running one.
 #[inline(never)]
 pub fn resume_or_give_way(thread: Ref<Thread>) -> ! {
     let held = thread.held();
-    // An orphan thread without an orphan stops anyway.
+    // An orphan thread without a chain stops anyway.
     if cpu::this(held).preempt.get() && thread.top.get().is_some() {
         give_way(held, Event::Preempted)
     }
     resume_top(thread)
 }
 
-/// Goes on with the chain of the running thread, past domains that died.
+/// Resumes the chain of the running thread, past dead domains.
 #[inline(always)]
 pub fn resume_top(thread: Ref<Thread>) -> ! {
     match thread.top.get() {
@@ -230,7 +229,7 @@ pub fn resume_top(thread: Ref<Thread>) -> ! {
     }
 }
 
-/// As [`resume_top`], whose top is dead or gone, or has special state.
+/// As [`resume_top`], if the top is dead or gone, or has special state.
 fn unwind(thread: Ref<Thread>) -> ! {
     let held = thread.held();
     let mut steps = STEPS / 2;
@@ -256,14 +255,14 @@ fn unwind(thread: Ref<Thread>) -> ! {
         }
     }
     if thread.carries_orphans && chain::turn_to_next(thread) {
-        // Before others of its priority.
+        // At the head of its queue.
         give_way(held, Event::Preempted)
     }
     thread.ended.set(!thread.carries_orphans);
     block_current(held)
 }
 
-/// Nothing can run: clears frames ahead, then sleeps until an interrupt.
+/// Idles: clears frames ahead, then sleeps until an interrupt.
 pub fn idle(held: Held) -> ! {
     let cpu = cpu::this(held);
     chain::called_or_not(held);
@@ -283,7 +282,7 @@ pub fn idle(held: Held) -> ! {
     special::save(held);
     timer::arm_no_later_than(held, deadline::earliest(held));
     while !lock::is_wanted() {
-        // SAFETY: the idle CPU has nothing on its stack that is needed: an interrupt that comes now begins anew.
+        // SAFETY: an interrupt here continues with an empty stack, and the idle CPU needs nothing on this one.
         unsafe { assembly::interrupt_window() }
         if !frames::clear_one_ahead(held) {
             break;
@@ -293,31 +292,31 @@ pub fn idle(held: Held) -> ! {
         wake_up(held)
     }
     cpu.needs_recheck.set(false);
-    // SAFETY: the idle CPU has nothing on its stack; the next interrupt begins anew.
+    // SAFETY: the next interrupt continues with an empty stack, and nothing on this one is needed.
     unsafe { assembly::idle_wait() }
 }
 
-/// The CPU has something to do again.
+/// Ends the idle time of the CPU.
 pub fn wake_up(held: Held) -> ! {
     rest(held, false);
-    // What was changed while it slept is seen now.
+    // This entry covers all changes made meanwhile.
     cpu::this(held).needs_recheck.set(false);
     enter(held, Event::Choose, 0)
 }
 
-/// A CPU that just joined, with the lock, waits until it gets a scheduler.
+/// Idles on a CPU that just joined, with the lock, until it gets a scheduler.
 pub fn begin(held: Held) -> ! {
     idle(held)
 }
 
-/// From `entry.s`, with an empty stack.
+/// Called by `entry.s`, on an empty stack.
 #[unsafe(export_name = "go_on")]
 extern "C" fn go_on_from_entry() -> ! {
-    // SAFETY: the way here took the lock.
+    // SAFETY: every path to here took the lock.
     go_on(unsafe { Held::new() })
 }
 
-/// Goes on with whatever runs on this CPU, which others may have changed.
+/// Resumes what runs on this CPU, which others may have changed.
 pub fn go_on(held: Held) -> ! {
     let cpu = cpu::this(held);
     let is_new = cpu.needs_recheck.take() || cpu.activation.get().is_none();
@@ -326,7 +325,7 @@ pub fn go_on(held: Held) -> ! {
             give_way(held, Event::Preempted)
         }
         if is_new {
-            // It may be that the timer's interrupt was taken just now.
+            // The timer's interrupt may have been taken just now.
             timer::arm_no_later_than(held, thread.slice_end.get());
             resume_top(thread)
         }
@@ -339,8 +338,8 @@ pub fn go_on(held: Held) -> ! {
     }
 }
 
-/// Lets interrupts and other CPUs in. If there are any this does not return: the running activation goes on later with what
-/// it has saved, so that must be whole.
+/// Lets interrupts and other CPUs in. If any wait, this does not return: the running activation resumes later from what it has
+/// saved, which must be complete.
 pub fn preemption_point(held: Held) {
     if lock::is_wanted() {
         lock::pass();
@@ -350,13 +349,13 @@ pub fn preemption_point(held: Held) {
     window(held);
 }
 
-/// As [`preemption_point`], when nothing is known but what the running activation has saved: if only other CPUs want
-/// the lock this returns when they had it.
+/// As [`preemption_point`], if the caller relies on the saved state only: when only other CPUs want the lock, this returns
+/// after they had it.
 pub fn pause(held: Held) {
     if lock::is_wanted() {
         lock::pass();
         if cpu::this(held).needs_recheck.get() {
-            // SAFETY: nothing is borrowed, and nothing on the stack is needed: what goes on later is saved in the activation.
+            // SAFETY: nothing is borrowed, and nothing on the stack is needed: the activation has saved what resumes later.
             unsafe { assembly::go_on_afresh() }
         }
     }
@@ -365,12 +364,12 @@ pub fn pause(held: Held) {
 
 fn window(held: Held) {
     cpu::this(held).window.set(true);
-    // SAFETY: by contract of the callers.
+    // SAFETY: an interrupt here may drop the stack; callers borrow nothing and have saved all that resumes.
     unsafe { assembly::interrupt_window() }
     cpu::this(held).window.set(false);
 }
 
-/// The CPU has nothing to do from now on; or has again.
+/// Begins or ends the idle time of the CPU.
 pub fn rest(held: Held, is_idle: bool) {
     let cpu = cpu::this(held);
     let now = timer::now();
@@ -382,11 +381,11 @@ pub fn rest(held: Held, is_idle: bool) {
     cpu.idle.set(is_idle);
 }
 
-/// As [`lock::wait`], for a system call by `entry`, whose code this was (0: that of a portal): returns if it can go on. If not, the
-/// saved registers of the activation restart the call.
+/// As [`lock::wait`], for a system call by `entry` with this code (0: that of a portal). Returns if the entry is the same; if
+/// not, the saved registers of the activation restart the call.
 #[unsafe(no_mangle)]
 extern "C" fn lock_wait_with(entry: Ref<Entry>, code: usize) {
-    // Emptying the entry changes only its code until this CPU is stopped, and it cannot be stopped before it waits.
+    // Emptying the entry changes only its code until this CPU is stopped, which cannot happen before it waits.
     let shape = if code == 0 { keep_shape(entry) } else { 0 };
     let held = wait_in_call();
     let is_same = if code == 0 { entry.is_of(Kind::Call) && entry.shape() == shape } else { entry.code.get() == code };
@@ -395,7 +394,7 @@ extern "C" fn lock_wait_with(entry: Ref<Entry>, code: usize) {
     }
 }
 
-/// The shape by whose code a call came here.
+/// The shape whose code made the call.
 fn keep_shape(entry: Ref<Entry>) -> usize {
     if let Some(caller) = cpu::this(entry.held()).activation.get() {
         shapes::keep_expected(caller, entry);
@@ -410,7 +409,7 @@ extern "C" fn lock_wait_given() -> ! {
 }
 
 fn wait_in_call() -> Held {
-    // SAFETY: before the lock is ours this only looks at the block of this CPU, which does not yet wait.
+    // SAFETY: until it has the lock, this only reads the block of this CPU, which others change only once it is quiescent.
     let held = unsafe { Held::new() };
     let cpu = cpu::this(held);
     let published = cpu.unsettled.get().is_some();
@@ -419,7 +418,7 @@ fn wait_in_call() -> Held {
     if let Some(semaphore) = kept {
         semaphore.settle();
     }
-    // This CPU was stopped: it looks at the entry again, which may have another semaphore, with other rights.
+    // This CPU was stopped: restarts, as the entry may have another semaphore, or other rights.
     if cpu.needs_recheck.get() || published && kept.is_none() {
         go_on(held)
     }
@@ -427,7 +426,7 @@ fn wait_in_call() -> Held {
 }
 
 impl Ref<Activation> {
-    /// Enters a scheduler's seat anew with two words; it is current.
+    /// Enters a scheduler's seat, which is current, with two words.
     #[inline(always)]
     pub fn leave_to_entry(self, word0: u64, word1: u64) -> ! {
         let held = self.held();
@@ -449,7 +448,7 @@ impl Ref<Activation> {
         let held = self.held();
         self.domain.slow() | cpu::this(held).special.get() != 0
     }
-    /// Makes this activation, whose thread is the running one, the running activation of the CPU.
+    /// Makes this activation, of the running thread, the current one of the CPU.
     pub fn make_current(self) {
         if self.is_special() {
             chain::called_or_not(self.held());
@@ -457,7 +456,7 @@ impl Ref<Activation> {
         }
         self.make_current_plainly();
     }
-    /// As [`Self::make_current`], when neither this nor the last activation has special state.
+    /// As [`Self::make_current`], if neither this nor the last activation has special state.
     #[inline(always)]
     pub fn make_current_plainly(self) {
         let held = self.held();
@@ -472,12 +471,12 @@ impl Ref<Activation> {
         }
         cpu.activation.set(Some(self));
     }
-    /// Leaves the nucleus to this activation, which is current.
+    /// Returns to user mode in this activation, which is current.
     #[inline(always)]
     pub fn leave(self) -> ! {
         let held = self.held();
         translations::check_before_leaving(held);
-        // SAFETY: the frame says which registers were saved; all were user's or checked.
+        // SAFETY: `frame` says which registers are saved; all were user's or checked.
         unsafe {
             match self.frame.get() {
                 SavedFrame::Light => assembly::leave_to_light(self.address()),
@@ -489,7 +488,7 @@ impl Ref<Activation> {
             }
         }
     }
-    /// As [`Self::leave`], when the frame is light most of the time: nothing else is looked at then.
+    /// As [`Self::leave`], with a fast path for a light frame, the usual case.
     #[inline(always)]
     pub fn leave_lightly(self) -> ! {
         let held = self.held();
