@@ -63,8 +63,8 @@ pub fn wake_waiter_soon(domain: Ref<Domain>) {
     }
 }
 
-/// Wakes the first waiter for an activation of `domain`, to restart its call; false if none waits. If the waiter is an orphan
-/// whose turn comes later, the next one is woken when something stops here.
+/// Wakes the first waiter for an activation of `domain` to restart its call; false if none waits. If it is an orphan whose turn
+/// comes later, the next one is woken when something stops here.
 #[inline(never)]
 pub fn wake_waiter(domain: Ref<Domain>) -> bool {
     let Some(waiter) = domain.waiters.take() else { return false };

@@ -1,4 +1,4 @@
-//! Activations whose wait or call has a deadline, in a tree ([`structures::deadlines`]) for each CPU on which they began.
+//! Deadlines of waits and calls: a tree of activations ([`structures::deadlines`]) for each CPU on which they began.
 
 use crate::cpus::{cpu, timer};
 use crate::objects::Activation;
@@ -6,7 +6,7 @@ use crate::pointer::{Held, Link, Ref};
 use abi::NEVER;
 use structures::deadlines;
 
-/// The wait or call of `activation` ends at `deadline` (ticks); 0 = never.
+/// Sets the deadline (ticks) of the wait or call of `activation`; 0 = never.
 pub fn set(activation: Ref<Activation>, deadline: u64) {
     let held = activation.held();
     clear(activation);
@@ -23,7 +23,7 @@ pub fn set(activation: Ref<Activation>, deadline: u64) {
     }
 }
 
-/// The wait or call of `activation` is over.
+/// Clears the deadline of `activation`.
 pub fn clear(activation: Ref<Activation>) {
     let held = activation.held();
     if activation.deadline.get() == 0 {
@@ -40,7 +40,7 @@ pub fn earliest(held: Held) -> u64 {
     cpu::this(held).deadlines.get().map_or(NEVER, |root| root.deadline.get())
 }
 
-/// The activation with the earliest deadline of this CPU if that is not later than `now`.
+/// This CPU's activation with the earliest deadline, if that is not later than `now`.
 pub fn due(held: Held, now: u64) -> Link<Activation> {
     cpu::this(held).deadlines.get().filter(|root| root.deadline.get() <= now)
 }
