@@ -1,8 +1,8 @@
-//! The mapping database: which domain has which frame where, and from whom.
+//! The mapping database: which domain maps which frame where, and from which domain.
 //!
-//! One [`Mapping`] per mapped page, a node of the derivation tree of its frame (`objects::Node`) and of its
-//! domain's list. The original is who drew the frame: when it goes, the frame goes back to its account.
-//! Page tables have a shadow with the mapping of each entry, so that finding one takes no search.
+//! One [`Mapping`] per mapped page: a node of the derivation tree of its frame (`objects::Node`), and of its domain's list. The
+//! original is made when the frame is drawn: when it goes, the frame returns to its account. Page tables have a shadow with the
+//! mapping of each entry, so a lookup takes no search.
 
 use super::frames::{self, Use};
 use super::space::{self, Slot};
@@ -20,10 +20,10 @@ use structures::quota::Paying;
 /// Bytes of a page.
 const PAGE: u64 = abi::PAGE_BYTES as u64;
 
-/// Bits of a page's address that are 0.
+/// Mask of the offset in a page.
 const PLACE: u64 = PAGE - 1;
 
-/// A range of 2^order pages, aligned to its size, that users may map.
+/// Checks that users may map this flexpage; gives its pages, 2^order.
 #[inline]
 pub fn check_flexpage(address: u64, order: u64) -> Result<u64, Error> {
     if order > MAX_ORDER {
@@ -41,7 +41,7 @@ pub fn check_flexpage(address: u64, order: u64) -> Result<u64, Error> {
     }
 }
 
-/// Why users may not map there.
+/// The error of [`check_flexpage`].
 #[cold]
 #[inline(never)]
 fn refusal(address: u64, bytes: u64) -> Error {
@@ -54,7 +54,7 @@ fn refusal(address: u64, bytes: u64) -> Error {
     }
 }
 
-/// Rights that a mapping may have.
+/// Checks the rights of a mapping.
 pub fn check_rights(rights: u64) -> Result<u64, Error> {
     const ALL: u64 = MAP_READ | MAP_WRITE | MAP_EXECUTE | MAP_GRANT;
     const BOTH: u64 = MAP_WRITE | MAP_EXECUTE;
@@ -67,19 +67,19 @@ pub fn check_rights(rights: u64) -> Result<u64, Error> {
 
 impl Ref<Mapping> {
     fn node_reference(self) -> Ref<Node> {
-        // SAFETY: the first field of a live object.
+        // SAFETY: the node is the first field of this live object.
         unsafe { Ref::new(self.pointer().cast()) }
     }
     fn of_node(node: Ref<Node>) -> Self {
-        // SAFETY: nodes of mappings are only linked with each other; the node is the first field.
+        // SAFETY: nodes of mappings are only linked with each other, and the node is the first field.
         unsafe { Ref::new(node.pointer().cast()) }
     }
 
-    /// At which page of its domain it is.
+    /// The address of the mapped page.
     pub fn page(self) -> u64 {
         self.place.get() & !PLACE
     }
-    /// The number of the activation from which on it is to be looked whether they lend the page.
+    /// The activation number at which the search for lenders of the page continues.
     pub fn taken_back(self) -> u64 {
         self.place.get() & PLACE
     }
@@ -111,7 +111,7 @@ impl Ref<Mapping> {
         domain.pages.update(|value| value - 1);
     }
 
-    /// Ends one mapping derived from this one, or this one if there is none; or does a part of that.
+    /// Removes one mapping derived from this one, or this one if there is none; or does a step of that.
     pub fn remove_step(self) {
         match self.node_reference().descendant() {
             Some(node) => {
@@ -124,7 +124,7 @@ impl Ref<Mapping> {
         }
     }
 
-    /// Ends this mapping, which has no descendants; false if the windows on its page take another step before.
+    /// Removes this mapping, which has no descendants; false if its windows need another step before.
     fn end_step(self) -> bool {
         let is_withdrawn = lend::withdraw(self);
         if is_withdrawn {
@@ -133,8 +133,8 @@ impl Ref<Mapping> {
         is_withdrawn
     }
 
-    /// Of an original: from here on nothing more is derived from it, or else who ends it would run after mappings for as
-    /// long as others make them.
+    /// If this is an original, stops derivation from it: else its removal could chase new mappings for as long as others make
+    /// them.
     fn begin_to_go(self) {
         let held = self.held();
         if let Some(slot) = space::find(self.domain.get(), self.page()).filter(|_| self.node_reference().is_original())
@@ -143,7 +143,7 @@ impl Ref<Mapping> {
         }
     }
 
-    /// Ends this mapping, which has no descendants, and which no window shows.
+    /// Removes this mapping, which has no descendants, and which no window shows.
     fn end(self) {
         let held = self.held();
         let Some(slot) = space::find(self.domain.get(), self.page()) else { return };
@@ -158,15 +158,15 @@ impl Ref<Mapping> {
         slab::free(self);
     }
 
-    /// Whose cursor stands here starts again.
+    /// Resets a visitor's cursor here.
     fn forget_visitor(self) {
         if let Some(visitor) = self.visitor.get() {
             visitor.forget_cursor();
         }
     }
 
-    /// Takes `rights` away from this mapping; false if the windows on its page take another step. If there may be some, that was as long
-    /// as all `steps`.
+    /// Takes `rights` away from this mapping; false if its windows need another step. If it may have windows, that uses up all
+    /// `steps`.
     fn reduce(self, rights: u64, steps: &mut u32) -> bool {
         let Some(slot) = space::find(self.domain.get(), self.page()) else { return true };
         let goes_on = self.taken_back() != 0;
@@ -180,8 +180,8 @@ impl Ref<Mapping> {
         lend::weaken(self)
     }
 
-    /// Takes `rights` away from all mappings derived from this one, at most `steps` of them; where it stops
-    /// the cursor of `visitor` stands. True when done.
+    /// Takes `rights` away from all mappings derived from this one, at most `steps` of them; leaves the cursor of `visitor`
+    /// where it stops. True when done.
     fn reduce_descendants(self, visitor: Ref<Activation>, rights: u64, steps: &mut u32) -> bool {
         let own = self.node_reference();
         let reached = visitor.cursor.get().filter(|_| visitor.cursor_root.get() == self.address());
@@ -202,7 +202,7 @@ impl Ref<Mapping> {
         true
     }
 
-    /// Puts the visitor's cursor here; whose cursor stood here starts again.
+    /// Moves the visitor's cursor here; resets another visitor's here.
     fn stay(self, visitor: Ref<Activation>, root: Self) {
         if let Some(other) = self.visitor.get() {
             other.forget_cursor();
@@ -213,8 +213,7 @@ impl Ref<Mapping> {
     }
 }
 
-/// Draws one clear frame charged to `account` and maps it as original. Charged: frame and node to
-/// `account`, page tables to the domain's.
+/// Allocates a cleared frame and maps it as original. Charged: frame and node to `account`, page tables to the domain's.
 pub fn draw(account: Ref<Account>, domain: Ref<Domain>, address: u64, rights: u64) -> Result<(), Error> {
     let held = account.held();
     let slot = space::find_or_make(domain, address)?;
@@ -231,8 +230,8 @@ pub fn draw(account: Ref<Account>, domain: Ref<Domain>, address: u64, rights: u6
     outcome
 }
 
-/// Maps one page of the boot archive as original, charged to the domain's account. Nobody can ever write it,
-/// so it may be executed.
+/// Maps one page of the boot archive as original, charged to the domain's account. No domain can ever write it, so it may be
+/// executed.
 pub fn map_archive_page(domain: Ref<Domain>, address: u64, frame: Frame, rights: u64) -> Result<(), Error> {
     let held = domain.held();
     if frames::record(held, frame).used.get() != Use::Archive || rights & MAP_WRITE != 0 {
@@ -246,7 +245,7 @@ pub fn map_archive_page(domain: Ref<Domain>, address: u64, frame: Frame, rights:
     original(domain.account, domain, address, slot, entry).inspect_err(|_| space::prune(domain, address))
 }
 
-/// Maps a page of the device tree; gives where that begins in its first page, and its bytes.
+/// Maps a page of the device tree; gives the tree's offset in its first page, and its bytes.
 pub fn map_fdt_page(domain: Ref<Domain>, address: u64, page: u64) -> Result<u64, Error> {
     let tree = memory::device_tree();
     if tree.bytes == 0 {
@@ -258,7 +257,7 @@ pub fn map_fdt_page(domain: Ref<Domain>, address: u64, page: u64) -> Result<u64,
     Ok((tree.start % 4096) | (tree.bytes << 12))
 }
 
-/// Maps a page of device registers as original, not cached, charged to the domain's account.
+/// Maps a page of device registers as uncached original, charged to the domain's account.
 pub fn map_device_page(domain: Ref<Domain>, address: u64, physical: u64) -> Result<(), Error> {
     let held = domain.held();
     const PHYSICAL_END: u64 = 1 << 40;
@@ -284,8 +283,8 @@ fn original(account: Ref<Account>, domain: Ref<Domain>, address: u64, slot: Slot
     Ok(())
 }
 
-/// Maps the page at `source` of `from` to `destination` of `to`, with at most its rights, if `judge` lets it; with `grant`
-/// it moves there, which may take several steps.
+/// Maps the page at `source` of `from` to `destination` of `to`, with at most its rights, if `judge` allows it; with `grant`
+/// the page moves, perhaps in several steps.
 #[inline(always)]
 pub fn map_page(
     [from, to]: [Ref<Domain>; 2],
@@ -297,14 +296,14 @@ pub fn map_page(
     let held = from.held();
     let origin = space::find(from, source).filter(Slot::is_used).ok_or(Error::NotMapped)?;
     let Some(parent) = origin.mapping(held) else {
-        // The nucleus's own: of these only the boot archive may be seen by others.
+        // The nucleus's own: of these only the boot archive may be shared.
         let mapped =
             if grant { Err(Error::NoRight) } else { map_archive_page(to, destination, origin.frame(), rights) };
         return mapped.map_err(Stop::from);
     };
     if rights & !origin.rights() != 0 {
-        // Execute from a page that is only readable here is not ours to give; a grant may turn writable RAM
-        // into executable, as the page is gone here, if nobody else has it: that is how a loader publishes code.
+        // A domain cannot give a right that it lacks. But a grant may turn writable RAM into executable if no other domain maps
+        // it, as the page leaves this one: so a loader publishes code.
         let node = parent.node_reference();
         let alone = node.is_original() && node.descendant().is_none();
         if !(grant && origin.rights() & MAP_WRITE != 0 && origin.memory() == Memory::Ram && alone) {
@@ -330,7 +329,7 @@ pub fn map_page(
     }
     let entry = space::entry(origin.frame(), rights, origin.memory());
     if grant {
-        // Its tables stay for the next page there: loaders grant page after page from the same place.
+        // The source's tables stay: loaders grant page after page from the same place.
         origin.leave(from, source);
         parent.delist();
         parent.enlist(to, destination);
@@ -358,8 +357,8 @@ pub fn map_page(
     }
 }
 
-/// Moves a page from one domain to another: an unshared original of RAM, which `to` pays for from then on. It goes to `at`, where nothing is
-/// mapped. If that cannot be, nothing has moved. Gives the word that the receiver gets; `Repeat` if windows on it take a step before.
+/// Moves a page, an unshared original of RAM, to the unmapped address `at` of `to`, which pays for it from then on. A refusal
+/// moves nothing. Gives the word that the receiver gets; `Repeat` if windows or tables take a step before.
 #[inline(never)]
 pub fn tear(from: Ref<Domain>, torn: u64, to: Ref<Domain>, at: u64) -> Result<u64, Stop> {
     let held = from.held();
@@ -381,7 +380,7 @@ pub fn tear(from: Ref<Domain>, torn: u64, to: Ref<Domain>, at: u64) -> Result<u6
         return Err(Stop::Repeat);
     }
     let Some(place) = space::find_apart(to, at) else {
-        // Tables take a step of their own.
+        // Making tables is a step of its own.
         if !space::prune_emptied(to) {
             space::find_or_make(to, at)?;
             space::may_be_empty(to, at);
@@ -409,7 +408,7 @@ pub fn tear(from: Ref<Domain>, torn: u64, to: Ref<Domain>, at: u64) -> Result<u6
     Ok(at | MAX_TORN as u64)
 }
 
-/// The mapping for a page that is torn away to a place, for whose account there is room, and which no window shows any more.
+/// Prepares to tear a page: allocates its mapping, checks the quota and withdraws the page from windows.
 fn prepare_torn(origin: &Slot, account: Ref<Account>, place: &Slot) -> Result<Ref<Mapping>, Stop> {
     if place.is_used() {
         return Err(Error::Occupied.into());
@@ -425,7 +424,7 @@ fn prepare_torn(origin: &Slot, account: Ref<Account>, place: &Slot) -> Result<Re
     Err(stop)
 }
 
-/// Whether the page that is mapped there can be torn away.
+/// Whether this page can be torn away.
 #[inline(never)]
 fn check_torn(held: Held, page: &Slot) -> Result<(), Error> {
     let node = page.mapping(held).ok_or(Error::NoRight)?.node_reference();
@@ -437,25 +436,25 @@ fn check_torn(held: Held, page: &Slot) -> Result<(), Error> {
     }
 }
 
-/// A page that others may see, or are to see.
+/// A page that other domains see, or will see.
 #[derive(Clone, Copy)]
 pub struct Shown {
-    /// That of the account that pays for it.
+    /// Label of the account that pays.
     pub label: Label,
-    /// Nobody else has it.
+    /// No other domain has it.
     pub is_alone: bool,
-    /// Who shows it may write it.
+    /// Writable for its domain.
     pub is_writable: bool,
 }
 
-/// Of a page of RAM, or of device registers. A device counts as somebody who has it.
+/// For a page of RAM or device registers. A device counts as another sharer.
 pub fn shown(domain: Ref<Domain>, address: u64) -> Option<Shown> {
     let slot = space::find(domain, address).filter(Slot::is_used)?;
     let mapping = slot.mapping(domain.held())?;
     shown_at(domain.held(), &slot, mapping)
 }
 
-/// The same of a slot with a mapping. Nothing of what nobody can write.
+/// The same, for a slot with a mapping. None if no domain can write it.
 #[inline(always)]
 fn shown_at(held: Held, slot: &Slot, mapping: Ref<Mapping>) -> Option<Shown> {
     let node = mapping.node_reference();
@@ -475,16 +474,16 @@ fn label_of(held: Held, frame: Frame) -> Label {
     frames::record(held, frame).account().label.get()
 }
 
-/// The domain may write its page no more; false if that takes another step.
+/// Write-protects a page of the domain; false if that takes another step.
 pub fn protect(domain: Ref<Domain>, address: u64) -> bool {
     let mapping = space::find(domain, address).and_then(|slot| slot.mapping(domain.held()));
     mapping.is_none_or(|mapping| mapping.reduce(MAP_WRITE, &mut STEPS.clone()))
 }
 
-/// Steps that the end of a mapping takes: it may free a table, its shadow's page, its own page and the frame.
+/// Steps to remove a mapping: it may free a table, its shadow's page, its own page and the frame.
 const STEPS_OF_AN_END: u32 = 4;
 
-/// Unmaps or reduces one page for `visitor`; `steps` counts down. True when done, false to go on later.
+/// Unmaps or reduces one page for `visitor`; `steps` counts down. True when done, false to continue later.
 pub fn unmap_page(visitor: Ref<Activation>, domain: Ref<Domain>, address: u64, rights: u64, steps: &mut u32) -> bool {
     let held = visitor.held();
     let Some(mapping) = space::find(domain, address).and_then(|slot| slot.mapping(held)) else { return true };
@@ -492,7 +491,7 @@ pub fn unmap_page(visitor: Ref<Activation>, domain: Ref<Domain>, address: u64, r
         if !mapping.reduce_descendants(visitor, rights, steps) {
             return false;
         }
-        // With the search for the page, as long as two steps.
+        // With the page's lookup, as long as two steps.
         *steps = steps.saturating_sub(1);
         return rights & UNMAP_SELF == 0 || mapping.reduce(rights, steps);
     }
