@@ -133,8 +133,7 @@ impl Ref<Mapping> {
         is_withdrawn
     }
 
-    /// If this is an original, stops derivation from it: else its removal could chase new mappings for as long as others make
-    /// them.
+    /// Stops derivation from this one, if original: else its removal could chase new mappings as long as others make them.
     fn begin_to_go(self) {
         let held = self.held();
         if let Some(slot) = space::find(self.domain.get(), self.page()).filter(|_| self.node_reference().is_original())
