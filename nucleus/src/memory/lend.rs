@@ -1,20 +1,20 @@
-//! Windows: pages of a caller that the callee sees for the length of a call ([`abi::window`]).
+//! Windows: pages of a caller that the callee sees during a call ([`abi::window`]).
 //!
-//! What counts is the *record*: the activation that was called keeps the window's word, and its caller is below it in the chain. The
-//! entries of page tables only follow from that. Portal code writes that of a window of one page; all others are written here, and
-//! what is missing when the callee looks comes by a page fault ([`fault`]). So an entry may be taken away at any time, and is:
-//! before the page goes or loses a right ([`withdraw`], [`weaken`]), and when the call ends ([`close`], [`cut`]).
+//! The *record* is authoritative: the activation that was called keeps the window's word, and its caller is below it in the
+//! chain. Page-table entries are only a cache of that. Portal code writes the entry of a one-page window; all others are
+//! written here, and a page fault fills in missing ones ([`fault`]). So an entry may be cleared at any time, and is: before the
+//! page is unmapped or loses a right ([`withdraw`], [`weaken`]), and when the call ends ([`close`], [`cut`]).
 //!
-//! Each activation of a domain that takes windows has a slot of 16 pages in its space. The entries for slots are those of one CPU: each CPU
-//! has a root of its own for such a domain, so another CPU never has a translation that the return would have to drop there. Where there
-//! are several CPUs nobody loads the domain's first root once windows come: the entries of one CPU would show there to another.
+//! Each activation of a domain that takes windows has a slot of 16 pages in its space. The page-table entries for slots are per
+//! CPU: each CPU has its own root for such a domain, so a return never needs a TLB shootdown on another CPU. With several CPUs,
+//! none loads the domain's first root once it has windows: the entries of one CPU would be visible to another.
 //!
-//! Invariant: entries for the slot of an activation are there only while it has a record, and only on one CPU: that of its thread, or the
-//! one where they were *left behind* when the chain went elsewhere ([`leave_behind`]). Whoever returns from there does it on the slow path,
-//! and the first look at the window from another CPU takes them away.
+//! Invariant: the slot of an activation has entries only while the activation has a record, and only on one CPU: that of its
+//! thread, or the one where they were *left behind* when the chain migrated ([`leave_behind`]). With entries left behind, the
+//! return takes the slow path, and the first access to the window from another CPU clears them.
 //!
-//! A window whose page is gone before the call ends, or whose caller is, shows a page of scrap memory: a fault would let any caller
-//! have the callee die.
+//! If the page or the caller of a window is gone before the call ends, the window shows a page of scrap memory: with a fault
+//! instead, any caller could kill the callee.
 
 use super::frames::{self, Use, table};
 use super::{account, space};
@@ -30,8 +30,8 @@ use abi::window::{FLAGS, MAX_HANDED_ON, MAX_PAGES, PAGES, SLOT_BYTES, SLOTS, WRI
 
 const PAGE: u64 = FRAME as u64;
 
-/// In a record, the count of pages of a window of one page whose entry was left behind: with any other count than one, portal code
-/// leaves the return to the nucleus.
+/// The page count in the record of a one-page window whose entry was left behind: for any count but one, portal code leaves the
+/// return to the nucleus.
 const LEFT: u64 = MAX_PAGES as u64 + 1;
 
 /// Pages of a window.
@@ -42,7 +42,7 @@ fn pages(window: u64) -> usize {
     }
 }
 
-/// The address of its first page, in the space of who lends it.
+/// The first page's address in the lender's space.
 fn start(window: u64) -> u64 {
     window & !(PAGE - 1)
 }
@@ -52,13 +52,13 @@ fn is_writable(window: u64) -> bool {
     window & WRITABLE != 0
 }
 
-/// The page of a window in which `address` lies, if that begins at `start`.
+/// Index of the page at `address` in a window that begins at `start`, if any.
 fn page_in(window: u64, start: u64, address: u64) -> Option<usize> {
     let page = (address.wrapping_sub(start) / PAGE) as usize;
     (page < pages(window)).then_some(page)
 }
 
-/// Where the first page of the windows of an activation with this number stands in its domain's space; 0 = it takes none.
+/// The address of the slot of an activation with this number in its domain's space; 0 = it takes no windows.
 pub fn slot(number: u8) -> u64 {
     match number as usize {
         number @ 1..=SLOTS => WINDOWS + ((number - 1) * SLOT_BYTES) as u64,
@@ -66,12 +66,12 @@ pub fn slot(number: u8) -> u64 {
     }
 }
 
-/// Bytes from the first entry for slots to that of this slot.
+/// Offset in bytes of this slot's first entry.
 pub const fn place(number: u8) -> usize {
     (number as usize).saturating_sub(1) * MAX_PAGES * size_of::<PageEntry>()
 }
 
-/// The entries for the slot of an activation on a CPU; none if there are no tables.
+/// The entries for the slot of an activation on a CPU; None if there are no tables.
 fn entries(activation: Ref<Activation>, cpu: Ref<Cpu>) -> Option<&'static [PageEntry]> {
     let held = activation.held();
     let windows = activation.domain.per_cpu_on(cpu.number as usize).windows.get();
@@ -79,7 +79,7 @@ fn entries(activation: Ref<Activation>, cpu: Ref<Cpu>) -> Option<&'static [PageE
     (windows != 0).then(|| table(held, frames::frame_of(windows)).get(first..first + MAX_PAGES)).flatten()
 }
 
-/// Where the entries of a window are.
+/// The CPU that has a window's entries.
 fn cpu_of(activation: Ref<Activation>) -> Link<Cpu> {
     match activation.left_behind.get() {
         0 => activation.thread.get().map(|thread| thread.cpu.get()),
@@ -87,10 +87,10 @@ fn cpu_of(activation: Ref<Activation>) -> Link<Cpu> {
     }
 }
 
-/// The entries for a window that was checked.
+/// Page-table entries for a checked window.
 pub type Shown = [u64; MAX_PAGES];
 
-/// Whether an activation may lend what a window's word says; what the callee sees then.
+/// Checks that an activation may lend this window; gives the entries for the callee.
 pub fn check(of: Ref<Activation>, window: u64) -> Result<Shown, Error> {
     let count = (window & PAGES) as usize;
     if window & (PAGE - 1) & !FLAGS != 0 || !(1..=MAX_PAGES).contains(&count) {
@@ -108,7 +108,7 @@ pub fn check(of: Ref<Activation>, window: u64) -> Result<Shown, Error> {
         lent_pages(of.domain, start, window, |page, entry| entry.map(|entry| shown[page] = entry))?;
         return Ok(shown);
     }
-    // A window that is handed on: what is gone of its pages shows as scrap, so nothing of them is refused.
+    // A window that is handed on: its missing pages show as scrap, so none of them is refused.
     let own = of.window.get();
     let last = start + bytes - PAGE;
     if page_in(own, of.slot, start).and(page_in(own, of.slot, last)).is_none() {
@@ -129,7 +129,7 @@ pub fn check(of: Ref<Activation>, window: u64) -> Result<Shown, Error> {
     Ok(shown)
 }
 
-/// How often the window of an activation was handed on until it came there.
+/// How often the window of an activation was handed on before.
 fn times_handed_on(mut activation: Ref<Activation>) -> usize {
     let mut times = 0;
     while (WINDOWS..WINDOWS_END).contains(&start(activation.window.get()))
@@ -141,9 +141,9 @@ fn times_handed_on(mut activation: Ref<Activation>) -> usize {
     times
 }
 
-/// The domain whose page an activation lends at an address, which may be one of its own window, and where it has that.
+/// The domain whose page an activation lends at an address, perhaps in its own window, and the page's address there.
 fn source(mut lender: Ref<Activation>, mut address: u64) -> Result<(Ref<Domain>, u64), Error> {
-    // At most as often as a window may be handed on.
+    // At most `MAX_HANDED_ON` times.
     while (WINDOWS..WINDOWS_END).contains(&address) {
         let page = page_in(lender.window.get(), lender.slot, address).ok_or(Error::WindowGone)?;
         address = start(lender.window.get()) + page as u64 * PAGE;
@@ -156,7 +156,7 @@ fn alive(lender: Link<Activation>) -> Result<Ref<Activation>, Error> {
     lender.filter(|lender| !lender.domain.is_dead()).ok_or(Error::WindowGone)
 }
 
-/// The entries for the pages of `domain` from an address on that a window shows, in their order.
+/// Calls `each` with the entry for each page of `domain` that a window at `start` shows, in order.
 fn lent_pages(
     domain: Ref<Domain>,
     start: u64,
@@ -176,11 +176,11 @@ fn lent_pages(
     Ok(())
 }
 
-/// The entry for a page that a window shows.
+/// The window's entry for a page.
 fn lent_page(held: Held, slot: Option<space::Slot>, window: u64) -> Result<u64, Error> {
     let page = slot.filter(space::Slot::is_used).ok_or(Error::NotMapped)?;
     if page.is_kept() {
-        // Who has it is losing it, or it is the nucleus's.
+        // The page is being unmapped, or is the nucleus's.
         return Err(if page.mapping(held).is_some() { Error::NotMapped } else { Error::Reserved });
     }
     if page.memory() == Memory::Registers {
@@ -193,15 +193,15 @@ fn lent_page(held: Held, slot: Option<space::Slot>, window: u64) -> Result<u64, 
     Ok(page.in_window(is_writable(window)))
 }
 
-/// The entry for a page of the window of an activation, which its caller lends, or hands on.
+/// The entry for a page of an activation's window, which its caller lends or hands on.
 fn shown_page(activation: Ref<Activation>, page: usize) -> Result<u64, Error> {
     let window = activation.window.get();
     let (domain, address) = source(alive(activation.caller.get())?, start(window) + page as u64 * PAGE)?;
     lent_page(activation.held(), space::find(domain, address), window)
 }
 
-/// Opens a window for an activation that is being called here, which sees what was found when it was checked: the tables are there.
-/// Gives the word that it gets.
+/// Opens a checked window for an activation that is being called on this CPU, whose tables exist. Gives the word that the
+/// callee gets.
 pub fn open(callee: Ref<Activation>, window: u64, shown: &Shown) -> u64 {
     let held = callee.held();
     check_empty(callee);
@@ -215,7 +215,7 @@ pub fn open(callee: Ref<Activation>, window: u64, shown: &Shown) -> u64 {
     callee.slot | window & FLAGS
 }
 
-/// The call of this activation ends: so does its window.
+/// Closes the window of an activation whose call ends.
 pub fn close(activation: Ref<Activation>) {
     if activation.window.get() != 0 {
         clear(activation, 0, pages(activation.window.get()));
@@ -235,7 +235,7 @@ fn check_empty(activation: Ref<Activation>) {
     }
 }
 
-/// Entries of a window go, wherever they are.
+/// Clears entries of a window, on any CPU.
 fn clear(activation: Ref<Activation>, first: usize, count: usize) {
     let Some(cpu) = cpu_of(activation) else { return };
     let Some(entries) = entries(activation, cpu) else { return };
@@ -249,7 +249,7 @@ fn clear(activation: Ref<Activation>, first: usize, count: usize) {
     }
 }
 
-/// The chain with this top, which does not run, goes to another CPU, or has no thread from now on.
+/// Leaves windows behind: the chain with this top, which does not run, migrates or loses its thread.
 pub fn leave_behind(top: Link<Activation>) {
     let mut next = top;
     while let Some(activation) = next {
@@ -258,7 +258,7 @@ pub fn leave_behind(top: Link<Activation>) {
     }
 }
 
-/// As [`leave_behind`], of one activation of such a chain.
+/// As [`leave_behind`], for one activation of the chain.
 #[inline(always)]
 pub fn stay_behind(activation: Ref<Activation>) {
     if activation.window.get() != 0 {
@@ -276,7 +276,7 @@ fn note_left_behind(activation: Ref<Activation>) {
     }
 }
 
-/// The entries of a window that were left behind go: they come again here.
+/// Clears entries that were left behind: they fault in on this CPU.
 fn come_here(activation: Ref<Activation>) {
     let held = activation.held();
     let left = activation.left_behind.get();
@@ -291,7 +291,7 @@ fn come_here(activation: Ref<Activation>) {
     activation.window.update(|window| window & !PAGES | count as u64);
 }
 
-/// The chain was cut below `upper`: who lent it a window does so no more. Nothing of that shows any more, to whomever it was handed on.
+/// The chain was split below `upper`: revokes the window that its caller lent it, also wherever it was handed on.
 pub fn cut(upper: Ref<Activation>) {
     let mut next = Some(upper);
     while let Some(activation) = next {
@@ -304,16 +304,16 @@ pub fn cut(upper: Ref<Activation>) {
     }
 }
 
-/// Whom an activation calls that does not move.
+/// The callee of an activation that is stopped.
 fn above(activation: Ref<Activation>) -> Link<Activation> {
     activation.callee.get().filter(|_| activation.state.get() == State::Calling)
 }
 
-/// Activations of which one step looks whether they lend a page.
+/// Calling activations that a step checks for lending a page.
 const LOOKED_AT: u64 = 12;
 
-/// A page is about to go from its space: it goes from the windows that show it, and no window shows it from now on. False if that is to go
-/// on later; how far it got the mapping remembers. After true, it goes in the same step.
+/// Revokes a page from all windows, and from new ones, before it is unmapped. False if another step is needed; the mapping
+/// remembers the progress. After true, the page must be unmapped in the same step.
 pub fn withdraw(mapping: Ref<Mapping>) -> bool {
     let domain = mapping.domain.get();
     if !domain.lends.get() {
@@ -329,18 +329,18 @@ pub fn withdraw(mapping: Ref<Mapping>) -> bool {
     take_back(mapping, false)
 }
 
-/// A page lost the right to be written: windows do not write it from now on. False if that is to go on later, as with [`withdraw`].
+/// Revokes a page, which lost its write right, from writable windows. False if another step is needed, as with [`withdraw`].
 pub fn weaken(mapping: Ref<Mapping>) -> bool {
     take_back(mapping, true)
 }
 
-/// Has no window show a page any more that its space does not lend so from now on, or only no window that writes: a step, or two.
+/// Revokes a page, which its space no longer lends so, from all its windows or only from writable ones: a step, or two.
 fn take_back(mapping: Ref<Mapping>, only_writable: bool) -> bool {
     let (domain, address) = (mapping.domain.get(), mapping.page());
     let held = domain.held();
-    // Whoever is on its way out of the domain with a window found the page, or finds it no more.
+    // After the stop, a call with a window has found the page, or will not find it.
     cpu::stop_where(held, |other| other.domain_there() == Some(domain));
-    // The first step looks at all that call, if they are few; the others at so many numbers each.
+    // The first step checks all calling activations, if few; later steps a range of numbers each.
     let first = mapping.taken_back();
     let numbers = if first == 0 { 0..u64::MAX } else { first..first + LOOKED_AT };
     let (mut found, mut looked_at) = (None::<Ref<Activation>>, 0);
@@ -370,7 +370,7 @@ fn take_back(mapping: Ref<Mapping>, only_writable: bool) -> bool {
     is_done
 }
 
-/// Whether an activation that calls lends this page.
+/// Whether a calling activation lends this page.
 fn lends(activation: Ref<Activation>, address: u64, only_writable: bool) -> bool {
     if let Some(thread) = activation.thread.get() {
         cpu::stop_cpu_of(thread);
@@ -381,9 +381,9 @@ fn lends(activation: Ref<Activation>, address: u64, only_writable: bool) -> bool
     })
 }
 
-/// The page that `lender`, which does not move, lends at an address goes from the windows that show it.
+/// Clears the page that `lender`, which is stopped, lends at an address from the windows that show it.
 fn take_back_above(mut lender: Ref<Activation>, mut address: u64) {
-    // It may have been handed on.
+    // Also where it was handed on.
     while let Some(callee) = above(lender)
         && let Some(page) = page_in(callee.window.get(), start(callee.window.get()), address)
     {
@@ -393,19 +393,19 @@ fn take_back_above(mut lender: Ref<Activation>, mut address: u64) {
     }
 }
 
-/// A page fault at an address of windows: what is there now, if it can be, may be looked at again.
+/// Handles a page fault in the range of windows; after success the access is restarted.
 pub fn fault(activation: Ref<Activation>, address: u64) -> Result<(), Error> {
     let held = activation.held();
     let page = page_in(activation.window.get(), activation.slot, address).ok_or(Error::WindowGone)?;
     if !prepare(activation.domain)? {
-        // The chain came from another CPU: the next fault goes on.
+        // The chain migrated: the next fault does the next step.
         return Ok(());
     }
     come_here(activation);
     let window = activation.window.get();
     let entry = &entries(activation, cpu::this(held)).ok_or(Error::WindowGone)?[page];
     if entry.get() != 0 {
-        // It is there, and does not allow that.
+        // Present, but without that right.
         return Err(Error::NoRight);
     }
     let shown = shown_page(activation, page).unwrap_or_else(|_| {
@@ -417,7 +417,7 @@ pub fn fault(activation: Ref<Activation>, address: u64) -> Result<(), Error> {
     Ok(())
 }
 
-/// Has tables on this CPU for the windows of a domain, which pays for them: one step towards that, or true if they are there.
+/// A step of making this CPU's tables for the windows of a domain, which pays for them; true if they are there.
 pub fn prepare(domain: Ref<Domain>) -> Result<bool, Error> {
     let held = domain.held();
     let per_cpu = domain.per_cpu();
@@ -431,7 +431,7 @@ pub fn prepare(domain: Ref<Domain>) -> Result<bool, Error> {
         domain.scrap.set(domain.account.allocate_clear_apart(Use::Kernel)? as u32);
         return Ok(false);
     }
-    // With one CPU the first root is its own.
+    // A single CPU uses the first root.
     if per_cpu.root.get() == domain.root && cpu::present(held) > 1 {
         let frame = domain.account.allocate_clear_apart(Use::Kernel)?;
         space::copy_root(domain, frame);
@@ -458,7 +458,7 @@ pub fn prepare(domain: Ref<Domain>) -> Result<bool, Error> {
     Ok(true)
 }
 
-/// Frees some of the tables for windows of a domain that no CPU has loaded; false if there are none.
+/// Frees some tables for windows of a domain that no CPU has loaded; false if there are none.
 pub fn free_tables(domain: Ref<Domain>) -> bool {
     let held = domain.held();
     if domain.scrap.get() == 0 {
@@ -467,7 +467,7 @@ pub fn free_tables(domain: Ref<Domain>) -> bool {
     match domain.per_cpus().find(|per_cpu| per_cpu.windows.get() != 0 || per_cpu.root.get() != domain.root) {
         Some(per_cpu) => free_per_cpu(domain, per_cpu),
         None => {
-            // The root that all have; of the tables below, a call may not have had all.
+            // The common root. Of the tables below, [`prepare`] may have made only some.
             free_below(held, &table(held, paging::root_frame(domain.root))[index(WINDOWS, 3)], 3);
             account::release(held, domain.scrap.replace(0) as Frame);
         }
@@ -486,7 +486,7 @@ fn free_per_cpu(domain: Ref<Domain>, per_cpu: Ref<PerCpu>) {
     }
 }
 
-/// Frees the one table that an entry leads to, with those below it.
+/// Frees the table to which an entry points, and those below.
 fn free_below(held: Held, entry: &PageEntry, level: u32) {
     if entry.get() == 0 {
         return;
