@@ -1,10 +1,10 @@
-//! Where the system call finds portal tables. Each domain has a range of 16 MiB in the upper half, room for the largest table, in which
-//! its table lies contiguous however its pages lie in RAM. A table has the pages from the range's begin up to its limit; it grows at
-//! its end, a page at a time.
+//! Portal tables, as the system call finds them. Each domain has a range of 16 MiB in the upper half, room for the largest
+//! table, in which its table is virtually contiguous. A table has the pages from the start of the range to its limit; it grows
+//! at its end, a page at a time.
 //!
-//! The first page of every range is the same one, with the kernel operations. Nothing is written through a range: the nucleus fills
-//! entries where the direct map has them, and only a CPU that is in a domain looks into its range. So a CPU that enters a domain finds
-//! what is there now, whatever the range had before.
+//! All ranges share their first page, with the kernel operations. Ranges are read-only: the nucleus writes entries through the
+//! direct map. Only a CPU that is in a domain reads its range. So a CPU that enters a domain finds the present entries,
+//! whatever the range had before.
 
 use super::account;
 use super::frames::{self, Use, table};
@@ -23,19 +23,19 @@ use core::cell::Cell;
 use core::sync::atomic::{Ordering, fence};
 use structures::quota::Paying;
 
-/// Under the same entry of the root as the image, which is far behind.
+/// Shares its entry of the root with the image, which is far above.
 const START: usize = 0xffff_ff80_0000_0000;
-/// As many as there can be domains that run: each has a thread of its own, and one that carries its orphans.
+/// The most domains that can run: each has a thread of its own, and an orphan thread.
 const COUNT: usize = MAX_THREADS / 2;
-/// Pages that a last-level table leads to.
+/// Pages that a last-level table maps.
 const PAGES_OF_TABLE: usize = FRAME / 8;
-/// Entries of a page.
+/// Entries per page.
 const PAGE_ENTRIES: usize = FRAME / ENTRY_BYTES;
 
 struct Ranges {
     /// The table below the root's entry: a directory for each 64 ranges.
     upper: Cell<Frame>,
-    /// The first page of all.
+    /// The shared first page.
     operations: Cell<Frame>,
     numbers: Numbers<{ COUNT / 64 }>,
 }
@@ -43,7 +43,7 @@ struct Ranges {
 static RANGES: Nucleus<Ranges> =
     Nucleus::new(Ranges { upper: Cell::new(0), operations: Cell::new(0), numbers: Numbers::new() });
 
-/// Makes the page that all ranges have in common, with the kernel operations.
+/// Makes the first page, which all ranges share, with the kernel operations.
 #[unsafe(link_section = ".init")]
 pub fn init(held: Held, operations: &[Operation]) -> Result<(), &'static str> {
     let ranges = RANGES.get(held);
@@ -63,11 +63,11 @@ pub fn init(held: Held, operations: &[Operation]) -> Result<(), &'static str> {
 /// The entry at this index of the page in a frame.
 #[inline(always)]
 fn entry_in(frame: Frame, index: usize) -> Ref<Entry> {
-    // SAFETY: a page of entries, in the direct map, which its domain frees last.
+    // SAFETY: the frame is a page of entries, in the direct map, which its domain frees last.
     unsafe { Ref::new((frames::address_of(frame) + index % PAGE_ENTRIES * ENTRY_BYTES) as *mut Entry) }
 }
 
-/// Entries that [`fill`] writes between two jumps.
+/// Entries that [`fill`] writes per iteration.
 const FILLED_AT_ONCE: usize = 16;
 
 /// Fills a page with empty entries.
@@ -76,7 +76,7 @@ fn fill(frame: Frame) {
     let empty = assembly::entry_empty as *const () as usize;
     for first in (0..PAGE_ENTRIES).step_by(FILLED_AT_ONCE) {
         for index in first..first + FILLED_AT_ONCE {
-            // Whatever else is in an empty entry is written when it is filled and not read before.
+            // All other fields are written when the entry is filled, and not read before.
             let place = entry_in(frame, index);
             place.code.set(empty);
             place.node.kind.set(Kind::Empty as u8);
@@ -85,7 +85,7 @@ fn fill(frame: Frame) {
     }
 }
 
-/// The entry for a page of a portal table: nothing is written through it.
+/// The page-table entry, read-only, for a page of a portal table.
 fn portal_page(frame: Frame) -> u64 {
     paging::own_page((frame as u64) << 12, Own::Constants)
 }
@@ -95,13 +95,13 @@ fn to_directory(held: Held, address: usize) -> &'static PageEntry {
     &table(held, RANGES.get(held).upper.get())[index(address as u64, 2)]
 }
 
-/// The page-table entry for the last-level table of an address, whose range is taken.
+/// The page-table entry for the last-level table of an address, whose range is allocated.
 fn to_last(held: Held, address: usize) -> &'static PageEntry {
     &table(held, paging::frame_of(to_directory(held, address).get()))[index(address as u64, 1)]
 }
 
-/// Takes a range, in which there is nothing yet. The account pays for the directory of 64 ranges if this is the first of them,
-/// until the last of them is given back.
+/// Allocates an empty range. The account pays for the directory of 64 ranges if this is the first of them in use, until the
+/// last of them is freed.
 fn take(account: Ref<Account>) -> Result<usize, Error> {
     let held = account.held();
     let number = RANGES.get(held).numbers.take(COUNT).ok_or(Error::NoDomains)?;
@@ -120,7 +120,7 @@ fn take(account: Ref<Account>) -> Result<usize, Error> {
     Ok(address)
 }
 
-/// Gives back a range in which there is nothing any more.
+/// Frees an empty range.
 fn give_back(held: Held, address: usize) {
     let entry = to_directory(held, address);
     let frame = paging::frame_of(entry.get());
@@ -143,22 +143,21 @@ impl Ref<Domain> {
     pub fn table_entries(self) -> usize {
         self.table_bytes() / ENTRY_BYTES
     }
-    /// The entry at an index, whatever stands there. Where the table has not grown to it is an empty one, which is nobody's and is
-    /// not written.
+    /// The entry at an index, of any kind. Beyond the end of the table it is a shared empty entry, which must not be written.
     #[inline(always)]
     pub fn place(self, index: usize) -> Result<Ref<Entry>, Error> {
         match self.near_pages.get(index / PAGE_ENTRIES) {
-            // SAFETY: an entry of that page, in the direct map.
+            // SAFETY: `page` is the direct-map address of a page of entries, less its offset: this is one of them.
             Some(page) => Ok(unsafe { Ref::new((page.get().wrapping_add(index * ENTRY_BYTES)) as *mut Entry) }),
             None => self.place_far(index),
         }
     }
-    /// As [`Self::place`], where few instructions in all count more than few on the way.
+    /// As [`Self::place`], not inlined: for callers whose size counts more than their speed.
     #[inline(never)]
     pub fn place_of(self, index: usize) -> Result<Ref<Entry>, Error> {
         self.place(index)
     }
-    /// As [`Self::place`], behind the near pages.
+    /// As [`Self::place`], beyond the near pages.
     #[inline(never)]
     fn place_far(self, index: usize) -> Result<Ref<Entry>, Error> {
         let held = self.held();
@@ -174,13 +173,13 @@ impl Ref<Domain> {
         };
         Ok(entry_in(frame, index))
     }
-    /// Where [`Self::place`] finds the entries of the page at this offset, if it is a near one.
+    /// Sets where [`Self::place`] finds the page at this offset, if it is a near one.
     fn set_near(self, offset: usize, frame: Frame) {
         if let Some(page) = self.near_pages.get(offset / FRAME) {
             page.set(frames::address_of(frame).wrapping_sub(offset));
         }
     }
-    /// Makes the smallest table, in a range of its own.
+    /// Makes the smallest table, in a new range.
     pub fn begin_table(self) -> Result<(), Error> {
         let held = self.held();
         self.table.set(take(self.account)?);
@@ -191,7 +190,7 @@ impl Ref<Domain> {
         self.set_near(0, RANGES.get(held).operations.get());
         self.grow_table()
     }
-    /// Adds a page of empty entries to the table. CPUs in the domain find out when they use one of them.
+    /// Adds a page of empty entries to the table. CPUs in the domain notice when they use one of them.
     pub fn grow_table(self) -> Result<(), Error> {
         let held = self.held();
         let bytes = self.table_bytes();
@@ -220,23 +219,23 @@ impl Ref<Domain> {
         last[index(address as u64, 0)].set(portal_page(frame));
         paging::publish_entries();
         self.free_hint.set((bytes / ENTRY_BYTES) as u32);
-        // Release: who finds the limit finds the page.
+        // Release: a reader of the limit finds the page.
         fence(Ordering::Release);
         self.limit.set(bytes + FRAME - 1);
         Ok(())
     }
-    /// Whether the account can pay for a table that has an entry at `index`, behind its end.
+    /// Whether the account can pay for growing the table to `index`, beyond its end.
     pub fn check_growth(self, index: usize) -> Result<(), Error> {
         let (last, new_last) = (self.table_bytes() / FRAME - 1, index / PAGE_ENTRIES);
         self.account.check(new_last - last + new_last / PAGES_OF_TABLE - last / PAGES_OF_TABLE)
     }
-    /// One step towards [`Self::grow_table`]: has frames at hand for it, or does it.
+    /// A step of [`Self::grow_table`]: prepares frames for it, or does it.
     #[inline(never)]
     pub fn grow_table_step(self) -> Result<(), Error> {
         let held = self.held();
         if frames::prepare(held) || frames::clear_ahead(held, 1) { Ok(()) } else { self.grow_table() }
     }
-    /// Frees the last page of the table of a domain in which nobody is; false if there is none but that with the operations.
+    /// Frees the last page of the table of a domain that no CPU is in; false if only the page of operations is left.
     pub fn shrink_table(self) -> bool {
         let held = self.held();
         let Some(bytes) = self.table_bytes().checked_sub(FRAME).filter(|bytes| *bytes != 0) else { return false };
@@ -248,7 +247,7 @@ impl Ref<Domain> {
         let (pages, place) = (table(held, last), index(address as u64, 0));
         let frame = paging::frame_of(pages[place].get());
         pages[place].set(0);
-        // The first page that is the domain's own stands behind that with the operations.
+        // The domain's first own page follows that with the operations.
         let is_last = bytes == FRAME || place == 0;
         if is_last {
             pages[0].set(0);
@@ -265,14 +264,14 @@ impl Ref<Domain> {
     #[inline(always)]
     pub fn rest_of_page(self, index: usize) -> &'static [Entry] {
         let Ok(first) = self.place_of(index) else { return &[] };
-        // SAFETY: the rest of a page of entries, which the domain frees last.
+        // SAFETY: the rest of a page of entries in the direct map, which the domain frees last.
         unsafe { core::slice::from_raw_parts(first.pointer(), PAGE_ENTRIES - index % PAGE_ENTRIES) }
     }
-    /// How many entries from an index on are empty, up to the end of their page.
+    /// The number of empty entries in a row from an index on, within their page.
     pub fn empty_from(self, index: usize) -> usize {
         self.rest_of_page(index).iter().take_while(|entry| entry.node.kind.get() == Kind::Empty as u8).count()
     }
-    /// Frees the table of a domain in which nobody is, which has few pages, with its range.
+    /// Frees the table, which has few pages, and the range of a domain that no CPU is in.
     #[inline(never)]
     pub fn free_table(self) {
         if self.table.get() != 0 {
@@ -283,5 +282,5 @@ impl Ref<Domain> {
 }
 
 const _: () = assert!(abi::op::COUNT < PAGE_ENTRIES && PAGE_ENTRIES == PAGE_FAULT[0]);
-// Zeros are empty entries, for who only looks.
+// A page of zeros reads as empty entries.
 const _: () = assert!(Kind::Empty as u8 == 0);
