@@ -60,7 +60,7 @@ fn destroy_step(entry: Ref<Entry>) -> bool {
         return remove_thread_step(thread);
     }
     if let Some(account) = entry.object::<Account>() {
-        // Cancels label checks that it pays for: they may never be completed.
+        // Cancels its label checks: a domain's maker may be gone, or never finish.
         labels::forget(account);
         if account.quota().used.get() == 0
             && let Some(parent) = account.parent()
@@ -126,7 +126,7 @@ impl Ref<Domain> {
     fn remove_own_step(self) -> bool {
         let held = self.held();
         if let Some(other) = cpu::others(held).find(|other| other.domain_there() == Some(self)) {
-            // That CPU is about to leave, or sleeps. CPUs of an emulator take turns.
+            // The CPU is about to leave, or sleeps there. CPUs of an emulator take turns.
             cpu::send_ipi(other);
             processor::relax();
             return false;
