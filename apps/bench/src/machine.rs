@@ -75,7 +75,7 @@ pub fn process() -> Result<Row, String> {
     let text = |error: inspect::Refusal| error.to_string();
     let charged = || inspect::frames().map(|frames| frames.charged).map_err(text);
     let sleep = || peer::spawn(&["/bin/sleep", "1000"], FRAMES);
-    // What is allocated once is there.
+    // The first process makes servers allocate what they keep.
     sleep()?.end().map_err(text)?;
     let before = charged()?;
     let made = (0..PROCESSES).map(|_| sleep()).collect::<Result<Vec<_>, _>>()?;

@@ -134,7 +134,7 @@ fn processes() -> Result<String, String> {
     };
     let ended = Owned::new(op::semaphore_new(Entry::OWN, 0).map_err(|error| text(&error))?);
     let contents = Contents { schedule: 0, name: "many", streams: ["null"; 3], compartments: &[] };
-    // What is allocated once is there before we count.
+    // Room for all handles is allocated before frames are counted.
     let mut made: Vec<Child> = Vec::with_capacity(MANY);
     for round in 0..2 {
         let before = charged()?;
@@ -241,7 +241,7 @@ fn all_threads() -> Result<String, String> {
         };
         match started {
             Ok(child) if holders.len() < PROGRAMS => holders.push(child),
-            // They have not all yet.
+            // The holders do not have all yet.
             Ok(child) => drop(child.end().map_err(|error| error.to_string())?),
             Err(refusal) => break refusal,
         }
@@ -259,7 +259,7 @@ fn all_threads() -> Result<String, String> {
     }
 }
 
-/// Programs make domains, on a machine where that are more than a table of the nucleus would have room for.
+/// Programs make domains on a machine that has numbers for more of them than the nucleus has tables.
 fn all_domains() -> Result<String, String> {
     let mut holders = Vec::new();
     let refusal = loop {
@@ -278,7 +278,7 @@ fn all_domains() -> Result<String, String> {
     }
 }
 
-/// What is started so: has as many domains as it can have.
+/// `negtest --hold-domains`: makes domains until it is refused, again and again.
 pub fn hold_domains() -> u8 {
     loop {
         match op::domain_new(Entry::ACCOUNT, 0, "held") {
@@ -288,7 +288,7 @@ pub fn hold_domains() -> u8 {
     }
 }
 
-/// What is started so: has as many threads as it can have, also those that others give back.
+/// `negtest --hold-threads`: starts threads until it is refused, again and again.
 pub fn hold_threads() -> u8 {
     let sleep = |_| {
         let _ = runtime::thread::sleep(u64::MAX / 2);

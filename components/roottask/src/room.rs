@@ -27,13 +27,12 @@ const FRAMES_OF_STEP: i64 = abi::MAX_CPUS as i64 + 16;
 /// Frames that the machine has beyond all accounts.
 static REST: AtomicU64 = AtomicU64::new(0);
 
-/// Makes room for threads, one for each 64 KiB of memory beyond the first 64 MiB, and for tickets: one more for two numbers of
-/// threads, which a domain has at least.
+/// Makes room for threads: one more for each 64 KiB of memory beyond the first 64 MiB. Then computes what is left for `rest`.
 pub fn make() -> Result<(), String> {
     let frames = records::frames_left().unwrap_or(0);
     let wanted = FEWEST + frames.saturating_sub(FRAMES_OF_FEW) / FRAMES_OF_A_THREAD;
     let wanted = wanted.min(MAX_THREADS as u64);
-    // What that costs must not be what the description needs.
+    // More threads cost frames. They must not use up what the accounts need.
     while threads() + FEWEST <= wanted && balance() >= FRAMES_OF_STEP {
         let threads = op::machine_threads(Entry::SPECIAL).map_err(|error| error.to_string())?;
         set_threads(threads);

@@ -156,7 +156,7 @@ impl Ticket {
         Entry((self.held.load(Relaxed) & !IS_DOMAIN).into())
     }
 
-    /// Who made it, and the program that did or for which that was made, have one more now, or one fewer (`u16::MAX`).
+    /// Adds 1 to, or with `u16::MAX` subtracts 1 from, the counts of its maker and of the program at the top of that.
     fn count_for_makers(&self, more: u16) {
         let (owner, program) = (self.owner.load(Relaxed), self.program.load(Relaxed));
         let program = Some(program).filter(|program| *program != owner);

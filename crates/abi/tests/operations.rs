@@ -213,7 +213,7 @@ fn table_of_ways(group: &str) -> Result<String, String> {
     Ok(text)
 }
 
-/// What the mark of the table of errors names.
+/// The name in the mark `<!-- errors: all -->`.
 const ERRORS: &str = "all";
 
 fn table_of_errors() -> String {

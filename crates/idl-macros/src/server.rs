@@ -191,7 +191,7 @@ fn slices(method: &Method) -> TokenStream {
                 };
             };
         }
-        // What is not counted comes back whole, so nothing of an earlier call may stand there.
+        // Without a count all bytes are returned: clear them, so that none of an earlier call is.
         let clear = (!method.returns.counts_output).then(|| quote!(rest[..capacity].fill(0);));
         quote! {
             #clear

@@ -195,7 +195,7 @@ impl Picture<'_> {
         }
     }
 
-    /// What ran, in the lane of its domain and in the strip of its CPU.
+    /// A bar for each span: in the lane of the domain, and in the strip of the CPU.
     fn bars(&mut self, busy: &[&Span]) {
         let cpus = self.cpus();
         for span in busy {
