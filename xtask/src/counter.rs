@@ -284,7 +284,9 @@ impl Holds {
                 "instructions" => holds.instructions = number(1)?,
                 "strayed" => holds.strayed = number(1)?,
                 "longest" => {
-                    (holds.longest, holds.within, holds.cpu) = (number(1)?, (number(2)?, number(3)?), number(4)?);
+                    holds.longest = number(1)?;
+                    holds.within = (number(2)?, number(3)?);
+                    holds.cpu = number(4)?;
                 }
                 "at" => holds.samples.push(number(1)?),
                 _ => bail!("`{line}` is no result of the plugin"),

@@ -28,7 +28,8 @@ impl Log {
     /// What was told so far does not count.
     pub fn skip(&mut self) -> Result<(), String> {
         self.read()?;
-        (self.deaths, self.restarts) = (0, 0);
+        self.deaths = 0;
+        self.restarts = 0;
         Ok(())
     }
 

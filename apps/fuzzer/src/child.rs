@@ -101,7 +101,9 @@ impl Child {
     fn start_again(&mut self) {
         self.clear();
         self.refused_by_dead = 0;
-        (self.account, self.victim, self.semaphore) = (FIRST, FIRST + 1, FIRST + 2);
+        self.account = FIRST;
+        self.victim = FIRST + 1;
+        self.semaphore = FIRST + 2;
         let frames = 40;
         self.call(op::ACCOUNT_NEW, [layout::ACCOUNT as u64, frames, self.account, 0, 0, 0]);
         self.call(op::DOMAIN_NEW, [self.account, 0, self.victim, u64::from_le_bytes(*b"victim\0\0"), 0, 0]);

@@ -166,7 +166,8 @@ fn sweep(own: u64) -> Result<(), inspect::Refusal> {
             && portal.to == own
             && let Some(Some(stub)) = STUBS.lock().all.get_mut(portal.badge as usize)
         {
-            (stub.is_known, stub.is_lost) = (true, false);
+            stub.is_known = true;
+            stub.is_lost = false;
         }
     })?;
     let mut stubs = STUBS.lock();

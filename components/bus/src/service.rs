@@ -132,7 +132,8 @@ impl BusServer for BusService {
         old.take_back(found);
         old.function.set(Activity::Answers);
         old.domain = domain;
-        (old.holder, old.watched) = (old.holder + 1, false);
+        old.holder += 1;
+        old.watched = false;
         Ok(())
     }
 

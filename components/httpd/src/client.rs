@@ -104,7 +104,8 @@ impl Client {
         {
             body.rewind(unsent);
             self.output = Vec::new();
-            (self.sent, self.from_body) = (0, 0);
+            self.sent = 0;
+            self.from_body = 0;
         }
         self.input.shrink_to_fit();
     }
@@ -184,7 +185,8 @@ impl Client {
                 }
             }
             self.output.clear();
-            (self.sent, self.from_body) = (0, 0);
+            self.sent = 0;
+            self.from_body = 0;
             let Some(body) = &mut self.body else { return Ok(true) };
             let mut pages = PAGES.lock();
             let next = match body.pages(&mut pages[..self.pages]) {

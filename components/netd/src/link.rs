@@ -232,7 +232,8 @@ impl Outgoing {
                 let sent = other.map_or(0, |(_, sent)| sent);
                 self.sent += sent;
                 self.lost += self.frames.saturating_sub(sent);
-                (self.bytes, self.frames) = (0, 0);
+                self.bytes = 0;
+                self.frames = 0;
             }
         }
         self.bytes == 0
@@ -275,7 +276,8 @@ impl Device for Ethernet {
         capabilities.medium = phy::Medium::Ethernet;
         capabilities.max_transmission_unit = MAX_FRAME;
         // Of what is sent they are made here, eight bytes at a time.
-        (capabilities.checksum.tcp, capabilities.checksum.udp) = (Checksum::Rx, Checksum::Rx);
+        capabilities.checksum.tcp = Checksum::Rx;
+        capabilities.checksum.udp = Checksum::Rx;
         capabilities
     }
 }

@@ -80,7 +80,8 @@ impl Health {
             self.failed.get_or_insert(Unhealthy::Stuck);
         }
         if self.seen == 0 {
-            (self.first, self.frequent) = (byte, 0);
+            self.first = byte;
+            self.frequent = 0;
         }
         self.frequent += u32::from(byte == self.first);
         self.seen = (self.seen + 1) % WINDOW;

@@ -98,7 +98,8 @@ impl Pool {
         }
         if outcome.contains(&Ok(true)) {
             self.seeds += 1;
-            (self.given, self.seeded) = (0, Some(now));
+            self.given = 0;
+            self.seeded = Some(now);
         }
         outcome
     }

@@ -34,7 +34,8 @@ impl<'a> Tree<'a> {
         while let Ok(token) = self.token(&mut at) {
             match token {
                 Token::Begin { name } => {
-                    (found.at, found.name) = (at, name);
+                    found.at = at;
+                    found.name = name;
                     if let Some(value) = look(&found) {
                         return Some(value);
                     }

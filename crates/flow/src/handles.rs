@@ -62,7 +62,8 @@ impl Handles {
         }
         let handle = Handle::new(self.halves[0] << HALF | self.halves[1]);
         if handle.is_some() || self.rounds == ROUNDS * u64::from(MAX_TRIES) {
-            (self.counter, self.rounds) = (self.counter + 1, 0);
+            self.counter += 1;
+            self.rounds = 0;
         }
         handle.map_or(Next::Again, Next::Handle)
     }

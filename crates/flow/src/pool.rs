@@ -458,8 +458,12 @@ impl Pool {
             }
         };
         let node = self.memory.node_mut(id);
-        (node.identity, node.next, node.uses) = (identity, None, 1);
-        (node.nodes, node.count, node.levels) = (nodes, count, levels);
+        node.identity = identity;
+        node.next = None;
+        node.uses = 1;
+        node.nodes = nodes;
+        node.count = count;
+        node.levels = levels;
         node.words[..content.len()].copy_from_slice(content);
         Ok(id)
     }

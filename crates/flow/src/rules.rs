@@ -247,7 +247,8 @@ impl Unfinished {
     #[inline(never)]
     pub fn end(&mut self, pool: &mut Pool) {
         self.work.end(pool);
-        (self.payer, self.is_over) = (0, false);
+        self.payer = 0;
+        self.is_over = false;
     }
 
     /// Whether this was found out in an earlier step, and stays.
@@ -269,7 +270,9 @@ impl Unfinished {
         let (payer, names) = (pool.payer(), names(pool, labels));
         if (self.rule, self.payer, self.names) != (rule, payer, names) {
             self.end(pool);
-            (self.rule, self.payer, self.names) = (rule, payer, names);
+            self.rule = rule;
+            self.payer = payer;
+            self.names = names;
         }
         self.work.resume(effort);
         let outcome = ask(pool, &mut self.work);

@@ -201,7 +201,8 @@ impl World {
         let (send, receive) = work(&mut self.pool, &mut domain.specified, &domain.engine)?;
         self.pool.release(domain.engine.send);
         self.pool.release(domain.engine.receive);
-        (domain.engine.send, domain.engine.receive) = (send, receive);
+        domain.engine.send = send;
+        domain.engine.receive = receive;
         same("the send label", &from(&self.pool, send), &domain.specified.send)?;
         same("the receive label", &from(&self.pool, receive), &domain.specified.receive)
     }
@@ -237,7 +238,8 @@ impl World {
         same("whether the message is taken", &made.is_some(), &right.is_some())?;
         if let (Some(made), Some((send, receive))) = (made, right) {
             self.change(to, |_, specified, _| {
-                (specified.send, specified.receive) = (send, receive);
+                specified.send = send;
+                specified.receive = receive;
                 Ok(made)
             })?;
         }

@@ -79,7 +79,8 @@ impl<'a, Isa> Code<'a, Isa> {
         {
             *place = bits.to_le_bytes();
         }
-        (self.length, self.effort) = (self.length + count, self.effort + 1);
+        self.length += count;
+        self.effort += 1;
     }
     /// Forgets the last bytes.
     pub(crate) const fn take_back(&mut self, count: usize) {
@@ -90,7 +91,8 @@ impl<'a, Isa> Code<'a, Isa> {
         if let Some(place) = self.bytes.get_mut(self.length..self.length + more.len()) {
             place.copy_from_slice(more);
         }
-        (self.length, self.effort) = (self.length + more.len(), self.effort + 1);
+        self.length += more.len();
+        self.effort += 1;
     }
     /// Writes over the four bytes that stand there.
     pub(crate) fn patch4(&mut self, at: u64, value: u32) {
@@ -271,7 +273,8 @@ impl Progress {
         self.extent.length = length;
         self.is_done = is_last && self.is_call;
         if is_last && !self.is_call {
-            (self.is_call, self.step) = (true, 0);
+            self.is_call = true;
+            self.step = 0;
         }
     }
 

@@ -415,8 +415,10 @@ impl Letters {
         if let Some(kind) = letter.kind() {
             self.first[kind] = first as u8 + 1;
         }
-        (self.count, self.words) = (self.count + 1, words as u8);
-        (self.times, self.given) = (times, given);
+        self.count += 1;
+        self.words = words as u8;
+        self.times = times;
+        self.given = given;
         self.groups |= letter.groups();
         Ok(())
     }
@@ -507,7 +509,8 @@ impl Reading {
         for _ in 0..letters {
             let Some(byte) = text.get(self.at) else { break };
             if *byte == b'>' && !self.returns {
-                (self.returns, self.at) = (true, self.at + 1);
+                self.returns = true;
+                self.at += 1;
                 continue;
             }
             let bytes = self.letter(*byte, text.get(self.at + 1)).map_err(|why| Refusal { at: self.at, why })?;

@@ -47,9 +47,11 @@ impl Shares {
         if self.since != 0 {
             self.used += now.wrapping_sub(self.since);
         }
-        (self.since, self.seen) = (0, now.max(1));
+        self.since = 0;
+        self.seen = now.max(1);
         if now.wrapping_sub(self.began) >= period {
-            (self.began, self.used) = (now, 0);
+            self.began = now;
+            self.used = 0;
         }
         let over = self.used * 100 >= period * u64::from(self.percent);
         over != self.over

@@ -79,7 +79,8 @@ impl<'a> Writer<'a> {
         let fitted = core::mem::replace(&mut self.fits, true);
         body(self);
         let is_whole = self.fits;
-        (self.limit, self.fits) = (limit, fitted);
+        self.limit = limit;
+        self.fits = fitted;
         if !is_whole {
             self.into.truncate(used);
             self.parts = parts;

@@ -80,10 +80,14 @@ fn enlist(
     // SAFETY: all zeros are a valid activation.
     unsafe { core::ptr::write_bytes(&raw mut *activation, 0, 1) };
     domain.activation_count.update(|value| value + 1);
-    (activation.domain, activation.stack) = (domain, stack);
-    (activation.message, activation.message_kernel, activation.fpu) = (message, message_kernel, fpu);
+    activation.domain = domain;
+    activation.stack = stack;
+    activation.message = message;
+    activation.message_kernel = message_kernel;
+    activation.fpu = fpu;
     activation.number = ((message - MESSAGE_START) as usize / FRAME) as u8 + 1;
-    (activation.slot, activation.slot_offset) = (lend::slot(activation.number), lend::place(activation.number));
+    activation.slot = lend::slot(activation.number);
+    activation.slot_offset = lend::place(activation.number);
     let activation = activation.share();
     activation.reset_fpu();
     activation.set_back();

@@ -113,14 +113,17 @@ fn new_usual(account: Ref<Account>, flags: u64, name: [u8; 16], maker: Link<Doma
             return Err(error);
         }
     };
-    (domain.root, domain.account) = (root, account);
+    domain.root = root;
+    domain.account = account;
     domain.as_caller.set(FIRST_VERSION);
     domain.low.set(frames::address_of(own::zeros()));
     domain.removal_cursor.set(PAGE_FAULT[0] as u32);
     domain.cpus.set(maker.map_or(u64::MAX, |maker| maker.cpus.get()));
     let all = ALL.get(held);
-    (domain.number, domain.name) = (all.count.get() + 1, name);
-    (domain.maker, domain.depth) = (maker, depth);
+    domain.number = all.count.get() + 1;
+    domain.name = name;
+    domain.maker = maker;
+    domain.depth = depth;
     let domain = domain.share();
     domain.per_cpus().for_each(|per_cpu| per_cpu.root.set(root));
     domain.set_slow(SLOW_FPU, flags & abi::op::DOMAIN_FPU != 0);

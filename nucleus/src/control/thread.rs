@@ -27,7 +27,9 @@ pub fn new_empty(home: Ref<Domain>, priority: u8, slice: u64, carries_orphans: b
             return Err(error);
         }
     };
-    (thread.number, thread.home, thread.carries_orphans) = (number, home, carries_orphans);
+    thread.number = number;
+    thread.home = home;
+    thread.carries_orphans = carries_orphans;
     // The orphan thread was the first.
     thread.is_first = home.thread_count.get() == 1;
     let thread = thread.share();

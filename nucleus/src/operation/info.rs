@@ -128,8 +128,10 @@ fn next_portal(domain: Ref<Domain>, first: usize, is_seen: impl Fn(Ref<Domain>) 
     for index in first..end {
         let Ok(entry) = domain.place(index) else { break };
         if let Some(callee) = entry.callee().filter(|callee| is_seen(*callee)) {
-            (record.index, record.to) = (index as u64, callee.number);
-            (record.service, record.badge) = (entry.word0.get(), entry.word1.get());
+            record.index = index as u64;
+            record.to = callee.number;
+            record.service = entry.word0.get();
+            record.badge = entry.word1.get();
             record.shape = entry.shape() as u64;
             return (record, index + 1);
         }
@@ -177,12 +179,16 @@ fn cpu_record(held: Held, number: usize) -> info::Cpu {
     record.thread = thread.map_or(0, |thread| thread.number as u64);
     record.scheduler = cpu.seat.get().map_or(0, |seat| seat.domain.number);
     record.idle = timer::to_nanoseconds(counts.idle.get() + rests);
-    (record.dispatches, record.interrupts) = (counts.dispatches.get(), counts.interrupts.get());
-    (record.received, record.wakes, record.stops) = (counts.received.get(), counts.wakes.get(), counts.stops.get());
+    record.dispatches = counts.dispatches.get();
+    record.interrupts = counts.interrupts.get();
+    record.received = counts.received.get();
+    record.wakes = counts.wakes.get();
+    record.stops = counts.stops.get();
     record.lock_waits = counts.lock_waits.get();
     record.lock_waited = timer::to_nanoseconds(counts.lock_waited.get());
     record.lock_longest = timer::to_nanoseconds(counts.lock_longest.get());
-    (record.longest, record.longest_by) = (cpu.longest.get(), cpu.longest_by.get());
+    record.longest = cpu.longest.get();
+    record.longest_by = cpu.longest_by.get();
     record
 }
 

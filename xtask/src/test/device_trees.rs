@@ -122,7 +122,8 @@ fn parse(bytes: &[u8]) -> Result<Node> {
     ensure!(reader.word()? == MAGIC, "no device tree");
     reader.at = 8;
     let (structure, strings) = (reader.word()? as usize, reader.word()? as usize);
-    (reader.at, reader.strings) = (structure, strings);
+    reader.at = structure;
+    reader.strings = strings;
     ensure!(reader.word()? == BEGIN_NODE, "a device tree without a root");
     reader.node()
 }

@@ -60,7 +60,8 @@ impl Recorder {
 
     /// What this record says.
     pub fn report(&mut self, record: &Record) -> Result<()> {
-        (self.time, self.cpu) = (record.time, record.cpu);
+        self.time = record.time;
+        self.cpu = record.cpu;
         let (domain, [first, second]) = (record.domain, record.operands);
         let key = Key::of(record);
         let line = self.lines.remove(&record.cpu);
@@ -198,7 +199,9 @@ impl Recorder {
     fn end_call(&mut self, place: usize, ended: Ended) {
         let ran = self.ran(self.story.calls[place].thread);
         let call = &mut self.story.calls[place];
-        (call.end, call.ended, call.ran) = (self.time, ended, ran - call.ran);
+        call.end = self.time;
+        call.ended = ended;
+        call.ran = ran - call.ran;
         self.step(Step::Leave(place));
     }
 
@@ -275,7 +278,9 @@ impl Recorder {
 
     /// The window begins.
     pub fn open(&mut self, time: u64) {
-        (self.open, self.time, self.story.begin) = (true, time, time);
+        self.open = true;
+        self.time = time;
+        self.story.begin = time;
         for standing in self.chains.all() {
             if let Some(call) = &standing.call {
                 standing.place = self.story.calls.len();

@@ -141,7 +141,8 @@ impl Instance {
         let companion = &mut self.companion;
         let rests = load_table.notices[companion.cpu % MAX_CPUS].rests.load(Relaxed);
         if companion.number == number && companion.rests != rests {
-            (companion.rests, companion.times) = (rests, companion.times + 1);
+            companion.rests = rests;
+            companion.times += 1;
             if companion.times >= ALONE {
                 let to = companion.cpu;
                 companion.times = 0;

@@ -146,7 +146,8 @@ fn note_device(firmware: &mut Firmware, found: &Found<'_>) {
 
 fn note_controller(firmware: &mut Firmware, found: &Found<'_>, version: u8) {
     if let (Some(first), Some(second)) = (found.registers(0), found.registers(1)) {
-        (firmware.version, firmware.controller) = (version, [first, second]);
+        firmware.version = version;
+        firmware.controller = [first, second];
     }
     (2..OTHERS).map_while(|index| found.registers(index)).for_each(|range| note_other(firmware, range));
 }

@@ -102,6 +102,7 @@ impl FpuState {
     /// All registers clear: round to nearest, no exception is trapped.
     pub fn reset(&mut self) {
         self.vectors.fill(0);
-        (self.status, self.control) = (0, 0);
+        self.status = 0;
+        self.control = 0;
     }
 }

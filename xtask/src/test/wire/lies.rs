@@ -42,7 +42,8 @@ pub fn addresses(host: &mut Host<'_>) -> Result<()> {
         let (source, target) = (Ipv4Addr::from(source), Ipv4Addr::from(target));
         let packet = |protocol| Four { target, ..Four::new(source, protocol) };
         for (port, flags) in [(80, SYN), (81, SYN), (80, ACK), (80, FIN | SYN)] {
-            (segment.to, segment.flags) = (port, flags);
+            segment.to = port;
+            segment.flags = flags;
             frames.push(packet(TCP).frame(&segment.bytes(source.into(), target.into())));
         }
         for port in [7, 68, 53, 9] {
