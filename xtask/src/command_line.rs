@@ -317,6 +317,9 @@ pub struct TestOptions {
     /// Try the mutants (all, or those that are named, or whose tests are)
     #[arg(long)]
     pub mutants: bool,
+    /// With `--mutants`: only compile each, which takes minutes where running all takes hours
+    #[arg(long, requires = "mutants")]
+    pub compile: bool,
     /// List groups, boot tests, mutants and, when they are built, host tests
     #[arg(long)]
     pub list: bool,

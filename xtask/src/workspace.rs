@@ -79,6 +79,12 @@ impl Workspace {
         package.folder().strip_prefix(&self.root).unwrap_or(package.folder())
     }
 
+    /// The package that a file of the repository belongs to.
+    pub fn package_of(&self, file: &Path) -> Option<&Package> {
+        let is_in = |package: &&Package| file.starts_with(self.place(package));
+        self.packages.iter().filter(is_in).max_by_key(|package| package.folder().as_os_str().len())
+    }
+
     /// Does it run on this computer (and not on Cairn's machine)?
     pub fn is_host(&self, package: &Package) -> bool {
         let place = self.place(package);

@@ -79,7 +79,7 @@ use crate::isa::Isa;
 use crate::nearest::meant;
 use crate::project::Project;
 use crate::workspace::Workspace;
-use anyhow::{Result, bail};
+use anyhow::{Error, Result, anyhow};
 use cases::{Case, Wanted};
 pub use isa::STUBS;
 use report::Report;
@@ -137,21 +137,7 @@ pub fn test(project: &Project, options: &TestOptions) -> Result<u8> {
     };
     let unknown = options.names.iter().find(|name| !is_other(name) && !is_host(name));
     if let Some(unknown) = unknown {
-        let plain = cases::parts(unknown).map_or(unknown.as_str(), |(name, _)| name);
-        if let Some(test) = boot_tests.iter().find(|test| test.name == plain) {
-            let why = test.file.one_cpu.as_deref().unwrap_or("its `isa` or its `cpus` are others");
-            bail!("the boot test `{unknown}` does not run on this ISA, or not with this number of CPUs: {why}");
-        }
-        let crates: Vec<String> = host::crates(&workspace).collect();
-        let crates = crates.iter().map(String::as_str);
-        let lists = "`./x test --list` lists all tests";
-        if let Some((package, _)) = unknown.split_once("::") {
-            bail!("no crate with host tests is called `{package}`{}; {lists}", meant(package, crates));
-        }
-        let others = boot_tests.iter().map(|test| test.name.as_str());
-        let others = others.chain(mutants.iter().map(|mutant| mutant.name.as_str()));
-        let known = GROUPS.iter().copied().chain(others).chain(crates);
-        bail!("no test, group or crate is called `{unknown}`{}; {lists}", meant(plain, known));
+        return Err(no_such_test(unknown, &workspace, &boot_tests, &mutants));
     }
     let all = options.names.is_empty() && !options.mutants && !options.miri;
     let all_cases = all && options.cpus.is_none() && options.arch.is_none();
@@ -242,7 +228,9 @@ pub fn test(project: &Project, options: &TestOptions) -> Result<u8> {
         browser::check(project, &mut report);
     }
     let sample = std::env::var("CI").is_ok_and(|value| value == "true");
-    if options.mutants || named("mutants") || all && (options.soak || sample) {
+    if options.compile {
+        mutants::compile(project, &workspace, &options.names, &mut report)?;
+    } else if options.mutants || named("mutants") || all && (options.soak || sample) {
         isas.iter().try_for_each(|isa| install::emulator(*isa))?;
         let every = options.mutants || named("mutants") || options.soak;
         mutants::run(project, every, &options.names, &mut report)?;
@@ -251,6 +239,30 @@ pub fn test(project: &Project, options: &TestOptions) -> Result<u8> {
         promises::check(project, &boot_tests, options.soak, all_cases, &mut report);
     }
     Ok(report.finish())
+}
+
+/// Why no test runs by this name, and which one may be meant.
+fn no_such_test(
+    unknown: &str,
+    workspace: &Workspace,
+    boot_tests: &[file::BootTest],
+    mutants: &[mutants::Mutant],
+) -> Error {
+    let plain = cases::parts(unknown).map_or(unknown, |(name, _)| name);
+    if let Some(test) = boot_tests.iter().find(|test| test.name == plain) {
+        let why = test.file.one_cpu.as_deref().unwrap_or("its `isa` or its `cpus` are others");
+        return anyhow!("the boot test `{unknown}` does not run on this ISA, or not with this number of CPUs: {why}");
+    }
+    let crates: Vec<String> = host::crates(workspace).collect();
+    let crates = crates.iter().map(String::as_str);
+    let lists = "`./x test --list` lists all tests";
+    if let Some((package, _)) = unknown.split_once("::") {
+        return anyhow!("no crate with host tests is called `{package}`{}; {lists}", meant(package, crates));
+    }
+    let others = boot_tests.iter().map(|test| test.name.as_str());
+    let others = others.chain(mutants.iter().map(|mutant| mutant.name.as_str()));
+    let known = GROUPS.iter().copied().chain(others).chain(crates);
+    anyhow!("no test, group or crate is called `{unknown}`{}; {lists}", meant(plain, known))
 }
 
 /// Lists all that can be named; host tests come last, because they must be built first.

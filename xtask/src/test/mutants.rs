@@ -6,9 +6,11 @@
 
 use super::cases::{Case, Wanted};
 use super::report::Report;
-use super::{boot, copy, deaths, debugger, file, host, overflow, x87};
+use super::{boot, checks, copy, deaths, debugger, file, host, overflow, x87};
 use crate::build::hash;
+use crate::isa::Isa;
 use crate::project::{Project, read_text, write};
+use crate::workspace::Workspace;
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 use std::collections::BTreeSet;
@@ -54,25 +56,11 @@ pub fn list(project: &Project) -> Result<Vec<Mutant>> {
     Ok(list.mutant)
 }
 
-/// Tries all mutants, those of the named tests, or a sample.
+/// Tries all mutants, those that are named or whose tests are, or a sample.
 pub fn run(project: &Project, every: bool, names: &[String], report: &mut Report) -> Result<()> {
     let mutants = list(project)?;
-    let named: Vec<&Mutant> =
-        mutants.iter().filter(|mutant| names.contains(&mutant.test) || names.contains(&mutant.name)).collect();
-    let chosen = if every && named.is_empty() {
-        mutants.iter().collect()
-    } else if every {
-        named
-    } else {
-        sample(&mutants, rotation(project))
-    };
-    let copy = match copy::tree(project) {
-        Ok(copy) => copy,
-        Err(error) => {
-            report.run("mutants: copy of the tree", || Err(error));
-            return Ok(());
-        }
-    };
+    let chosen = if every { named(&mutants, names) } else { sample(&mutants, rotation(project)) };
+    let Some(copy) = copied(project, report) else { return Ok(()) };
     let mut green = BTreeSet::new();
     for mutant in chosen {
         report.run(&format!("mutant: {}", mutant.name), || {
@@ -84,6 +72,47 @@ pub fn run(project: &Project, every: bool, names: &[String], report: &mut Report
         });
     }
     Ok(())
+}
+
+/// Compiles all mutants, or those that are named or whose tests are, and runs nothing.
+pub fn compile(project: &Project, workspace: &Workspace, names: &[String], report: &mut Report) -> Result<()> {
+    let mutants = list(project)?;
+    let Some(copy) = copied(project, report) else { return Ok(()) };
+    for mutant in named(&mutants, names) {
+        report.run(&format!("compiles: {}", mutant.name), || {
+            let Some(package) = workspace.package_of(&mutant.file) else { return Ok(()) };
+            let on_host = workspace.is_host(package) || mutant.test.contains("::");
+            with_mutant(&copy, mutant, || check(&copy, mutant, &package.name, on_host))
+        });
+    }
+    Ok(())
+}
+
+/// Compiles the package with the mutant, for this computer or for Cairn's machine.
+fn check(copy: &Project, mutant: &Mutant, package: &str, on_host: bool) -> Result<()> {
+    let mut command = Command::new("cargo");
+    command.args(["check", "--quiet", "--package", package]);
+    if on_host {
+        command.arg("--tests").arg("--target-dir").arg(copy.target.join("check-host"));
+    } else {
+        let of_arm = mutant.test.starts_with("aarch64:") || mutant.file.iter().any(|part| part == "aarch64");
+        let isa = if of_arm { Isa::Aarch64 } else { Isa::X86_64 };
+        command.args(["--target", isa.target()]).arg("--target-dir").arg(copy.target.join("check"));
+    }
+    checks::quietly(copy, command)
+}
+
+/// Those that are named or whose tests are; all if none is.
+fn named<'m>(mutants: &'m [Mutant], names: &[String]) -> Vec<&'m Mutant> {
+    let is_named = |mutant: &&Mutant| names.contains(&mutant.test) || names.contains(&mutant.name);
+    let named: Vec<&Mutant> = mutants.iter().filter(is_named).collect();
+    if named.is_empty() { mutants.iter().collect() } else { named }
+}
+
+/// A copy of the tree; none if that failed, which the report says.
+fn copied(project: &Project, report: &mut Report) -> Option<Project> {
+    let copy = copy::tree(project);
+    copy.map_err(|error| report.run("mutants: copy of the tree", || Err(error))).ok()
 }
 
 /// A few mutants, beginning at one that the commit decides.
@@ -98,6 +127,17 @@ fn rotation(project: &Project) -> usize {
 }
 
 fn attempt(copy: &Project, mutant: &Mutant) -> Result<()> {
+    let verdict: Result<bool> = with_mutant(copy, mutant, || {
+        (0..mutant.tries).try_fold(true, |green, _| Ok(green && passes(copy, &mutant.test)?))
+    });
+    if verdict.context("a mutant that does not build proves nothing")? {
+        bail!("it survived: `{}` stays green", mutant.test);
+    }
+    Ok(())
+}
+
+/// Does something in the copy while the mutant is in it.
+fn with_mutant<T>(copy: &Project, mutant: &Mutant, act: impl FnOnce() -> Result<T>) -> Result<T> {
     let path = copy.root.join(&mutant.file);
     let original = read_text(&path)?;
     let count = original.matches(&mutant.find).count();
@@ -105,12 +145,9 @@ fn attempt(copy: &Project, mutant: &Mutant) -> Result<()> {
         bail!("`{}` stands {count} times in {}, not once", mutant.find, mutant.file.display());
     }
     write(&path, original.replacen(&mutant.find, &mutant.replace, 1).as_bytes())?;
-    let verdict: Result<bool> = (0..mutant.tries).try_fold(true, |green, _| Ok(green && passes(copy, &mutant.test)?));
+    let result = act();
     write(&path, original.as_bytes())?;
-    if verdict.context("a mutant that does not build proves nothing")? {
-        bail!("it survived: `{}` stays green", mutant.test);
-    }
-    Ok(())
+    result
 }
 
 fn passes(copy: &Project, test: &str) -> Result<bool> {
