@@ -1,4 +1,4 @@
-//! Accounts: every frame in use is charged to exactly one. [`structures::quota`] has the sums.
+//! Accounts: every frame in use is charged to exactly one. [`structures::quota`] does the arithmetic.
 
 use super::frames::{self, Use};
 use super::{labels, slab};
@@ -18,10 +18,10 @@ static ROOT: Nucleus<Account> = Nucleus::new(Account {
 
 static CHARGED: Nucleus<Cell<usize>> = Nucleus::new(Cell::new(0));
 
-/// The account from which all others are filled.
+/// The root account: all others get their frames from it.
 pub fn root(held: Held) -> Ref<Account> {
-    // Seen through the direct map, as all accounts are.
-    // SAFETY: this is `ROOT`, which lives for ever; the direct map has it at this address.
+    // Its address in the direct map, as for all accounts.
+    // SAFETY: this is `ROOT`, a static, which the direct map shows at this address.
     unsafe { Ref::new((DIRECT + physical(ROOT.reference(held).address())) as *mut Account) }
 }
 
@@ -53,7 +53,7 @@ impl Paying for Ref<Account> {
 }
 
 impl Ref<Account> {
-    /// Charges one frame and takes it.
+    /// Allocates one frame and charges it.
     #[inline]
     pub fn allocate_one(self, used: Use) -> Result<Frame, Error> {
         let held = self.held();
@@ -63,7 +63,7 @@ impl Ref<Account> {
         Ok(frame)
     }
 
-    /// Charges one clear frame and takes it.
+    /// Allocates one cleared frame and charges it.
     #[inline]
     pub fn allocate_clear(self, used: Use) -> Result<Frame, Error> {
         let held = self.held();
@@ -73,13 +73,13 @@ impl Ref<Account> {
         Ok(frame)
     }
 
-    /// As [`Self::allocate_one`], where few instructions in all count more than few on the way.
+    /// As [`Self::allocate_one`], not inlined: for callers whose size counts more than their speed.
     #[inline(never)]
     pub fn allocate_apart(self, used: Use) -> Result<Frame, Error> {
         self.allocate_one(used)
     }
 
-    /// As [`Self::allocate_clear`], the same.
+    /// As [`Self::allocate_clear`], not inlined.
     #[inline(never)]
     pub fn allocate_clear_apart(self, used: Use) -> Result<Frame, Error> {
         self.allocate_clear(used)
@@ -93,11 +93,11 @@ impl Ref<Account> {
         frames::record(held, frame).charge(self, used);
     }
 
-    /// A child with `limit` frames taken from this account; it pays for at most so many `numbers` of threads, 0 = as many as
-    /// this one.
+    /// Makes a child with `limit` frames, taken from this account. It pays for at most `numbers` thread numbers; 0 = as many
+    /// as this account.
     pub fn new_child(self, limit: usize, numbers: u64) -> Result<Ref<Account>, Error> {
         self.check_depth()?;
-        // The account itself is an object in a slab page of its parent: have that first.
+        // The child is an object that this account pays for: allocated first, before `limit` is taken.
         let mut child: Fresh<Account> = slab::allocate(self)?;
         match self.child(limit, numbers) {
             Ok(quota) => (child.quota, child.label) = (quota, Cell::new(PLAIN)),
@@ -115,12 +115,12 @@ impl Ref<Account> {
     }
 }
 
-/// Gives a frame back to the allocator and its account.
+/// Frees a frame and uncharges its account.
 pub fn release(held: Held, frame: Frame) {
     release_for(frames::record(held, frame).account(), frame);
 }
 
-/// A frame of users is charged to another account from now on, which has room for it.
+/// Charges a frame of user memory to another account, which has room for it.
 pub fn pass_on(held: Held, frame: Frame, to: Ref<Account>) {
     let from = frames::record(held, frame).account();
     if from != to {
@@ -130,7 +130,7 @@ pub fn pass_on(held: Held, frame: Frame, to: Ref<Account>) {
     }
 }
 
-/// As [`release`], of a frame for which `account` pays, whatever its record names.
+/// As [`release`], for a frame that `account` pays for and whose record does not name it.
 #[inline(never)]
 pub fn release_for(account: Ref<Account>, frame: Frame) {
     let held = account.held();
@@ -139,7 +139,7 @@ pub fn release_for(account: Ref<Account>, frame: Frame) {
     account.give_back();
 }
 
-/// As [`release`], of a page table without entries, for which `account` pays: it is full of zeros.
+/// As [`release_for`], for a page table without entries: it is full of zeros, so it is kept as a cleared frame.
 pub fn release_table(account: Ref<Account>, frame: Frame) {
     let held = account.held();
     frames::record(held, frame).used.set(Use::Inside);

@@ -1,6 +1,7 @@
-//! Frames of RAM: one record each, and the allocator of those that are free ([`structures::blocks`]).
+//! Frames of RAM: a record for each, and the allocator of free frames ([`structures::blocks`]).
 //!
-//! A frame that is not free belongs to an account (see `account`): the record says which and what it is used for.
+//! A frame in use is charged to an account (see `account`): its record holds the account and the use. Frames that the
+//! nucleus took at boot have no account.
 
 use crate::arch::memory::{self, DIRECT, physical};
 use crate::objects::{Account, Domain, FRAME, Frame, RECORD_BYTES, Table};
@@ -18,13 +19,13 @@ pub enum Use {
     Reserved = 0,
     /// First frame of a free block.
     Free = 1,
-    /// Inside a block whose first frame says what it is.
+    /// Not the first of a free block: inside one, loose, cleared ahead, just allocated, or the nucleus's from boot on.
     Inside = 2,
     /// A page of the nucleus (tables, message areas).
     Kernel = 3,
-    /// Small objects.
+    /// A page of small objects.
     Slab = 4,
-    /// Memory of users, with a mapping tree.
+    /// User memory, with a tree of mappings.
     User = 5,
     /// A page of the boot archive.
     Archive = 6,
@@ -34,17 +35,17 @@ pub enum Use {
     Portals = 8,
 }
 
-/// One per frame.
+/// What the nucleus records for each frame.
 #[repr(C)]
 pub struct Record {
-    /// Who pays: physical address of the account / 64. Of a last-level page table: of its shadow; of a page of a portal table: of
-    /// the domain.
+    /// Physical address / 64 of the account that pays. For a last-level page table: of its shadow; for a page of a portal
+    /// table: of its domain. In the first two frames of a free block: its links.
     owner: Cell<u32>,
-    /// What for.
+    /// Its use.
     pub used: Cell<Use>,
     /// Order of a free block.
     order: Cell<u8>,
-    /// Page tables: live entries. Users' memory: see [`set_going`].
+    /// Page tables: used entries. Directories of portal tables: used ranges. User memory: see [`set_going`].
     pub count: Cell<u16>,
 }
 
@@ -69,32 +70,32 @@ impl Records for Held {
     fn order(self, frame: Frame) -> usize {
         record(self, frame).order.get() as usize
     }
-    /// They stand in the records of its first two frames, so that memory which nobody uses is not touched; of a single frame
-    /// in its first bytes.
+    /// The links of a block are in the records of its first two frames, so that unused memory is not touched. Those of a
+    /// single frame are in its first bytes.
     fn links(&self, frame: Frame, order: usize) -> [&Cell<u32>; 2] {
         if order > 0 {
             let [first, second, ..] = records(*self, frame, order) else { outside(frame) };
             return [&first.owner, &second.owner];
         }
-        // SAFETY: the frame is free, and in the direct map.
+        // SAFETY: the frame is free, so only the allocator uses its bytes, and it lies in the direct map.
         unsafe { (*(address_of(frame) as *const [Cell<u32>; 2])).each_ref() }
     }
 }
 
 struct Allocator {
-    /// Of the frames from [`memory::first_frame`] on.
+    /// One for each of `frames` frames from [`memory::first_frame`] on.
     records: Cell<*mut Record>,
     frames: Cell<usize>,
     blocks: Blocks,
-    /// Frames of RAM without image and holes.
+    /// Frames of RAM, those taken at boot included, holes not.
     total: Cell<usize>,
-    /// Those taken at boot.
+    /// Of these, taken at boot.
     boot: Cell<usize>,
-    /// What the loader says is RAM.
+    /// Regions of RAM, as the loader reports them.
     ram: Cell<[Region; MAX_REGIONS]>,
 }
 
-/// Frames that are loose from the start.
+/// Frames made loose at boot.
 const LOOSE: usize = 256;
 
 static ALLOCATOR: Nucleus<Allocator> = Nucleus::new(Allocator {
@@ -114,11 +115,11 @@ pub fn record(held: Held, frame: Frame) -> &'static Record {
     if place >= allocator.frames.get() {
         outside(frame)
     }
-    // SAFETY: the array has `frames` records and lives for ever.
+    // SAFETY: the array has `frames` records, `place` is below that, and the array is never freed.
     unsafe { &*allocator.records.get().add(place) }
 }
 
-/// The records of 2^order frames of RAM from one on.
+/// The records of 2^order frames of RAM from `frame` on.
 #[inline(always)]
 pub fn records(held: Held, frame: Frame, order: usize) -> &'static [Record] {
     let allocator = ALLOCATOR.get(held);
@@ -127,17 +128,17 @@ pub fn records(held: Held, frame: Frame, order: usize) -> &'static [Record] {
     if place + count > allocator.frames.get() {
         outside(frame)
     }
-    // SAFETY: the array has `frames` records, of which these are some, and lives for ever.
+    // SAFETY: the array has `frames` records, which these do not exceed, and is never freed.
     unsafe { core::slice::from_raw_parts(allocator.records.get().add(place), count) }
 }
 
-/// Whether a frame has a record: it lies between the begin and the end of RAM, perhaps in a hole.
+/// Whether a frame has a record: it lies between the start and the end of RAM, perhaps in a hole.
 pub fn is_ram(held: Held, frame: Frame) -> bool {
     frame.wrapping_sub(memory::first_frame()) < ALLOCATOR.get(held).frames.get()
 }
 
-/// Whether a frame lies in a MiB that has RAM. Firmware keeps memory beside what it leaves to us; the holes between
-/// regions of RAM are for registers of devices.
+/// Whether a frame lies in a MiB that has some RAM. Firmware may keep memory next to the RAM that it reports; only other
+/// holes can be device registers.
 pub fn may_be_ram(held: Held, frame: Frame) -> bool {
     const FIRMWARE: u64 = 1 << 20;
     let at = (frame * FRAME) as u64 / FIRMWARE;
@@ -145,20 +146,20 @@ pub fn may_be_ram(held: Held, frame: Frame) -> bool {
     ALLOCATOR.get(held).ram.as_array_of_cells().iter().any(|ram| has(&ram.get()))
 }
 
-/// Whether a frame of RAM is used for this.
+/// Whether a frame is RAM with this use.
 #[inline(always)]
 pub fn is_of(held: Held, frame: Frame, used: Use) -> bool {
     is_ram(held, frame) && record(held, frame).used.get() == used
 }
 
-/// The frame of an original mapping is about to be unmapped everywhere. Until it is charged anew.
+/// Marks the frame of an original mapping that is being unmapped everywhere, until it is charged again.
 pub fn set_going(held: Held, frame: Frame) {
     if is_of(held, frame, Use::User) {
         record(held, frame).count.set(1);
     }
 }
 
-/// See [`set_going`].
+/// Whether [`set_going`] marked the frame.
 pub fn is_going(held: Held, frame: Frame) -> bool {
     is_of(held, frame, Use::User) && record(held, frame).count.get() != 0
 }
@@ -180,38 +181,38 @@ pub fn address_of(frame: Frame) -> usize {
 
 /// The table in a frame.
 pub fn table(_: Held, frame: Frame) -> &'static Table {
-    // SAFETY: the frame is a page table, reached under the nucleus lock.
+    // SAFETY: the frame is a page table, in the direct map, accessed under the nucleus lock. Tables are arrays of cells.
     unsafe { &*(address_of(frame) as *const Table) }
 }
 
 impl Record {
-    /// Who pays.
+    /// The account that pays.
     pub fn account(&self) -> Ref<Account> {
-        // SAFETY: a frame in use names a live account: accounts outlive what is charged to them.
+        // SAFETY: the frame is charged, so `owner` names an account, which outlives what is charged to it.
         unsafe { Ref::new((DIRECT + ((self.owner.get() as usize) << 6)) as *mut Account) }
     }
-    /// `account` pays for it from now on.
+    /// Records that `account` pays for the frame from now on.
     #[inline(always)]
     pub fn charge(&self, account: Ref<Account>, used: Use) {
-        // In the direct map, whose upper bits fall away.
+        // Truncation removes the upper bits of the direct map: what is left is the physical address / 64.
         self.owner.set((account.address() >> 6) as u32);
         self.used.set(used);
         self.count.set(0);
     }
-    /// Of a last-level page table: the address of its shadow.
+    /// For a last-level page table: the address of its shadow.
     pub fn shadow(&self) -> usize {
         DIRECT + ((self.owner.get() as usize) << 6)
     }
-    /// Of a page of a portal table: whose it is.
+    /// For a page of a portal table: its domain.
     pub fn domain(&self) -> Ref<Domain> {
-        // SAFETY: the page names a live domain, which frees it before it goes.
+        // SAFETY: the record of such a page names its domain, which frees the page before it is freed itself.
         unsafe { Ref::new((DIRECT + ((self.owner.get() as usize) << 6)) as *mut Domain) }
     }
-    /// The frame is a page of the portal table of this domain, whose account pays.
+    /// Makes the frame a page of this domain's portal table; the domain's account pays.
     pub fn set_domain(&self, domain: Ref<Domain>) {
         self.owner.set((domain.address() >> 6) as u32);
     }
-    /// The frame becomes a last-level page table with this shadow; who pays is known from elsewhere.
+    /// Makes the frame a last-level page table with this shadow. The domain's account pays, which `owner` no longer holds.
     pub fn set_shadow(&self, address: usize) {
         self.owner.set((address >> 6) as u32);
         self.used.set(Use::Table);
@@ -222,28 +223,28 @@ fn blocks(held: Held) -> &'static Blocks {
     &ALLOCATOR.get(held).blocks
 }
 
-/// Takes a frame; its contents are whatever they were.
+/// Allocates a frame, without clearing it.
 #[inline(always)]
 pub fn allocate_one(held: Held) -> Option<Frame> {
     if blocks(held).has_any_loose() { blocks(held).take_one(held) } else { allocate(held, 0) }
 }
 
-/// Takes 2^order frames; their contents are whatever they were.
+/// Allocates 2^order frames, without clearing them.
 pub fn allocate(held: Held, order: usize) -> Option<Frame> {
     blocks(held).take(held, order)
 }
 
-/// See [`Blocks::prepare`].
+/// A step that makes later allocations of single frames short; false if there is nothing to do: see [`Blocks::prepare`].
 pub fn prepare(held: Held) -> bool {
     blocks(held).prepare(held, 0)
 }
 
-/// Takes one frame full of zeros, from those at hand if there are any.
+/// Allocates a cleared frame: one cleared ahead, or else one that is cleared now.
 #[inline(always)]
 pub fn allocate_clear(held: Held) -> Option<Frame> {
     if let Some(frame) = blocks(held).take_clear() {
         if cfg!(feature = "checked") {
-            // SAFETY: the frame is nobody's, and in the direct map.
+            // SAFETY: the frame was just allocated, so nothing else uses it, and it lies in the direct map.
             let words = unsafe { core::slice::from_raw_parts(address_of(frame) as *const u64, FRAME / 8) };
             assert!(words.iter().all(|word| *word == 0), "frame {frame:#x} is not clear");
         }
@@ -259,42 +260,42 @@ fn allocate_and_clear(held: Held) -> Option<Frame> {
     Some(frame)
 }
 
-/// Fills a frame with zeros.
+/// Clears a frame that only the caller uses.
 #[inline(always)]
 pub fn clear(frame: Frame) {
-    // SAFETY: the caller has the frame to itself; it lies in the direct map.
+    // SAFETY: only the caller uses the frame, and it lies in the direct map.
     unsafe { memory::clear_page(address_of(frame)) }
 }
 
-/// Clears one more frame for later, when there is nothing better to do.
+/// Clears one more frame for later, on an idle CPU; false when there is nothing to do.
 pub fn clear_one_ahead(held: Held) -> bool {
     clear_ahead(held, CLEARED)
 }
 
-/// Clears one more frame for later; false when `count` are at hand or memory is scarce.
+/// Clears one more frame for later; false when `count` are clear or memory is scarce.
 #[inline(always)]
 pub fn clear_ahead(held: Held, count: usize) -> bool {
     blocks(held).clear_ahead(held, count, clear)
 }
 
-/// Gives back a frame that is full of zeros.
+/// Frees a frame that is full of zeros.
 pub fn release_clear(held: Held, frame: Frame) {
     blocks(held).give_clear(held, frame);
 }
 
-/// Gives 2^order frames back.
+/// Frees 2^order frames.
 pub fn release(held: Held, frame: Frame, order: usize) {
     blocks(held).give(held, frame, order);
 }
 
-/// Frames of RAM without image and holes, free ones, and those taken at boot.
+/// Frames of RAM, free ones, and those taken at boot.
 pub fn numbers(held: Held) -> (usize, usize, usize) {
     let allocator = ALLOCATOR.get(held);
     (allocator.total.get(), allocator.blocks.free(), allocator.boot.get())
 }
 
-/// Sets up the records behind `reserved` (the image) and hands every usable frame to the allocator.
-/// The boot archive stays reserved, and `kept`.
+/// Sets up the records, in free RAM, and hands the usable frames that the boot page tables map to the allocator. The boot
+/// archive, the device tree and `kept` (the image, and where CPUs start) stay reserved.
 pub fn init(held: Held, info: &BootInfo, kept: [Region; 2]) -> Result<(), &'static str> {
     let ram = &info.ram[..info.regions];
     let top = ram.iter().map(|region| region.start + region.bytes).max().ok_or("the loader names no RAM")?;
@@ -308,13 +309,13 @@ pub fn init(held: Held, info: &BootInfo, kept: [Region; 2]) -> Result<(), &'stat
     allocator.records.set((DIRECT + start as usize) as *mut Record);
     allocator.frames.set(frames);
     allocator.ram.set(info.ram);
-    // SAFETY: `place` found these bytes in RAM, apart from image and archive.
+    // SAFETY: `place` found these bytes in RAM, apart from image, archive and device tree: nothing uses them yet.
     unsafe { core::ptr::write_bytes(allocator.records.get() as *mut u8, 0, bytes) };
     take_ram(held, info, kept, records, first..first + memory::BOOT_MAPPED / FRAME);
     Ok(())
 }
 
-/// Hands over what only the final page tables reach.
+/// Hands over the frames that only the final page tables map, and makes [`LOOSE`] frames loose.
 pub fn init_rest(held: Held, info: &BootInfo, kept: [Region; 2]) {
     let allocator = ALLOCATOR.get(held);
     let bytes = (allocator.frames.get() * size_of::<Record>()).next_multiple_of(FRAME);
@@ -326,7 +327,7 @@ pub fn init_rest(held: Held, info: &BootInfo, kept: [Region; 2]) {
     }
 }
 
-/// Hands over the RAM `within`, in blocks that are as large as can be; what is kept is counted.
+/// Hands over the RAM `within`, in the largest possible blocks; counts what is kept.
 #[unsafe(link_section = ".init")]
 #[inline(never)]
 fn take_ram(
@@ -345,7 +346,7 @@ fn take_ram(
         while frame < last {
             let order = match kept.iter().position(|kept| kept.contains(&frame)) {
                 Some(place) => {
-                    // Archive and device tree.
+                    // The archive or the device tree.
                     if place < 2 {
                         record(held, frame).used.set(Use::Archive);
                     }
@@ -365,7 +366,7 @@ fn take_ram(
     }
 }
 
-/// Hands over a part of the image that is of no use any more; gives the number of frames.
+/// Hands over a part of the image that is no longer used; gives the number of frames.
 pub fn give_image_part(held: Held, part: Region) -> usize {
     let allocator = ALLOCATOR.get(held);
     let (first, count) = (part.start as usize / FRAME, part.bytes as usize / FRAME);
@@ -376,12 +377,12 @@ pub fn give_image_part(held: Held, part: Region) -> usize {
     count
 }
 
-/// Counts frames that the nucleus keeps from boot on (page tables of the direct map).
+/// Counts frames that the nucleus takes at boot and keeps (such as page tables of the direct map).
 pub fn count_boot(held: Held, count: usize) {
     ALLOCATOR.get(held).boot.update(|boot| boot + count);
 }
 
-/// Ends [`count_boot`].
+/// Undoes [`count_boot`].
 pub fn uncount_boot(held: Held, count: usize) {
     ALLOCATOR.get(held).boot.update(|boot| boot - count);
 }
@@ -390,7 +391,7 @@ fn overlaps(a: Region, b: Region) -> bool {
     a.start < b.start + b.bytes && b.start < a.start + a.bytes
 }
 
-/// First place above 1 MiB for `bytes` in `ram` that touches none of `taken`.
+/// The first place from 1 MiB on for `bytes` in `ram` that overlaps none of `taken`.
 fn place(ram: &[Region], bytes: u64, taken: &[Region]) -> Option<u64> {
     for region in ram {
         let mut start = region.start.max(0x10_0000).next_multiple_of(FRAME as u64);

@@ -1,4 +1,4 @@
-//! Memory: frames and who pays for them, small objects, spaces, mappings, portal tables.
+//! Memory: frames and the accounts that pay for them, small objects, spaces, mappings, windows, portal tables, labels.
 
 pub mod account;
 pub mod frames;

@@ -1,8 +1,8 @@
-//! Small objects: pages of granules of 64 bytes, each page charged to one account and holding only its
-//! objects, of all sizes together, so that a small domain needs one such page.
+//! Allocator of small objects, in pages of 64 granules of 64 bytes. Each page is charged to one account and holds only
+//! objects of that account, of all sizes. So a small domain needs one such page.
 //!
-//! The first granule of a page is its [`Header`]: which granules are free, and the list of the account's
-//! pages that have any. An object is a run of granules; its type says how many ([`structures::granules`]).
+//! The first granule of a page is its [`Header`]: which granules are free, and the links of the list of the account's pages
+//! that have free ones. An object is a run of granules; its type determines how many ([`structures::granules`]).
 
 use super::account;
 use super::frames::{self, Use};
@@ -13,7 +13,7 @@ use core::cell::Cell;
 use structures::granules::{self, Granules};
 
 const GRANULE: usize = 64;
-/// Pages of an account that are looked at before it gets another one.
+/// Pages of an account that are searched before it gets another one.
 const TRIES: usize = 3;
 #[repr(C, align(64))]
 struct Header {
@@ -25,7 +25,7 @@ struct Header {
 const _: () = assert!(size_of::<Header>() == GRANULE && FRAME == 64 * GRANULE);
 
 fn header(_: Held, page: Frame) -> &'static Header {
-    // SAFETY: the page is one of objects, in the direct map, reached under the nucleus lock.
+    // SAFETY: a page of objects, in the direct map, begins with its header; it is accessed under the nucleus lock.
     unsafe { &*(frames::address_of(page) as *const Header) }
 }
 
@@ -40,15 +40,15 @@ impl<T> Size for T {
     };
 }
 
-/// A cleared object charged to `account`.
+/// Allocates a cleared object, charged to `account`.
 pub fn allocate<T>(account: Ref<Account>) -> Result<Fresh<T>, Error> {
     let mut object: Fresh<T> = allocate_as_it_is(account)?;
-    // SAFETY: the granules are ours alone, and have room for a `T`.
+    // SAFETY: the granules were just allocated, nothing else refers to them, and they have room for a `T`.
     unsafe { core::ptr::write_bytes(&raw mut *object, 0, 1) };
     Ok(object)
 }
 
-/// As [`allocate`], with whatever the memory holds.
+/// As [`allocate`], without clearing: the caller writes all that it reads.
 pub fn allocate_as_it_is<T>(account: Ref<Account>) -> Result<Fresh<T>, Error> {
     let address = match T::GRANULES {
         1 => take::<1>(account),
@@ -60,15 +60,16 @@ pub fn allocate_as_it_is<T>(account: Ref<Account>) -> Result<Fresh<T>, Error> {
         granules::HALF => take::<{ granules::HALF }>(account),
         _ => take::<{ granules::MOST }>(account),
     }?;
-    // SAFETY: the granules are ours alone, in the direct map, and enough; every object of the nucleus is
-    // valid when all its bytes are zero, and a shadow of a page table whatever they are.
+    // SAFETY: the granules were just allocated, lie in the direct map, and have room for a `T`. `allocate` clears them, and
+    // zeros are a valid object of every type here; the other callers need no initial contents: they write an object before
+    // they read it.
     Ok(unsafe { Fresh::new(address as *mut T) })
 }
 
 fn take<const COUNT: u32>(account: Ref<Account>) -> Result<usize, Error> {
     let held = account.held();
     let mut page = account.partial.get();
-    // Half a page is hardly ever free in a page that has something else.
+    // Large objects: a page with other objects rarely has half a page free.
     for _ in 0..if COUNT < granules::HALF { TRIES } else { 1 } {
         if page == 0 {
             break;
@@ -85,7 +86,7 @@ fn take<const COUNT: u32>(account: Ref<Account>) -> Result<usize, Error> {
     take_in_new(account, COUNT)
 }
 
-/// In a further page of the account.
+/// Allocates in a new page of the account.
 #[inline(never)]
 fn take_in_new(account: Ref<Account>, count: u32) -> Result<usize, Error> {
     let held = account.held();
@@ -96,21 +97,21 @@ fn take_in_new(account: Ref<Account>, count: u32) -> Result<usize, Error> {
     Ok(frames::address_of(page) + GRANULE)
 }
 
-/// What stands in free granules in a checked build.
+/// Contents of free granules in a checked build.
 const SPOILT: u64 = 0xdead_dead_dead_dead;
 
-/// In a checked build: nobody will find anything in these granules.
+/// In a checked build: overwrites free granules.
 fn spoil(address: usize, granules: usize) {
     if cfg!(feature = "checked") {
-        // SAFETY: they are free.
+        // SAFETY: the granules lie in a page of objects and are free: nothing refers to them.
         unsafe { core::slice::from_raw_parts_mut(address as *mut u64, granules * GRANULE / 8).fill(SPOILT) };
     }
 }
 
-/// In a checked build: nobody wrote into these granules while they were free.
+/// In a checked build: panics if these granules were written while they were free.
 fn unspoilt(address: usize, granules: u32) -> usize {
     if cfg!(feature = "checked") {
-        // SAFETY: they are of a page of objects.
+        // SAFETY: the granules lie in a page of objects, and were just taken: nothing else refers to them.
         let words = unsafe { core::slice::from_raw_parts(address as *const u64, granules as usize * GRANULE / 8) };
         assert!(words.iter().all(|word| *word == SPOILT), "an object was written after it was freed");
     }
