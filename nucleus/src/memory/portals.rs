@@ -1,4 +1,4 @@
-//! Portal tables: how entries are found, filled and emptied.
+//! Entries of portal tables: finding, filling and emptying them.
 
 use super::{frames, labels, shapes};
 use crate::cpus::assembly;
@@ -13,7 +13,7 @@ use flow::Label;
 use flow::rules::admit_plain;
 use structures::derivation::Derived;
 
-/// What to put into an entry.
+/// Contents for an entry.
 pub struct Content {
     kind: Kind,
     rights: u8,
@@ -23,7 +23,7 @@ pub struct Content {
     flags: u32,
 }
 
-/// Places of a table that one step of the search for a free one looks at.
+/// Entries that one step of the search for a free one checks.
 pub const PLACES_LOOKED_AT: usize = 16;
 
 impl Content {
@@ -32,21 +32,21 @@ impl Content {
     pub fn original<T: OfKind>(object: Ref<T>) -> Self {
         Self { object: object.address(), ..Self::plain(T::KIND, 0) }
     }
-    /// An entry point of a domain: its address, and flags.
+    /// A service: an entry point of a domain, at this address, with flags.
     #[inline(always)]
     pub fn service(domain: Ref<Domain>, address: u64, flags: u32) -> Self {
         Self { object: domain.address(), flags, ..Self::plain(Kind::Service, address) }
     }
-    /// An original of a kind that stands for no object.
+    /// An original of a kind without an object.
     #[inline(always)]
     pub fn plain(kind: Kind, word0: u64) -> Self {
         Self { kind, rights: rights::ALL, object: 0, word0, word1: 0, flags: 0 }
     }
-    /// A label, which stays where it is.
+    /// A label: its entry cannot be copied.
     pub fn label(label: Label) -> Self {
         Self { rights: rights::ALL & !rights::COPY, ..Self::plain(Kind::Label, label.word()) }
     }
-    /// What stands in `source`, with the rights that `mask` leaves.
+    /// The contents of `source`, with its rights reduced to `mask`.
     #[inline(always)]
     pub fn copy(source: Ref<Entry>, mask: u8) -> Self {
         Self {
@@ -58,7 +58,7 @@ impl Content {
             flags: source.node.flags.get(),
         }
     }
-    /// Calls to a service of `callee`, with at least the priority `ceiling`.
+    /// A call entry to a service of `callee`; calls have at least the priority `ceiling`.
     #[inline(always)]
     pub fn call(service: Ref<Entry>, callee: Ref<Domain>, badge: u64, ceiling: u8) -> Self {
         Self {
@@ -83,13 +83,13 @@ impl Ref<Entry> {
         self.fill_linked(content);
         Ok(())
     }
-    /// Fills an entry that nobody traverses, below `parent`: it waits to be [moved](Self::move_from).
+    /// Fills an entry outside of any table with a copy of `source`, derived from it, until it is [moved](Self::move_from).
     pub fn fill_aside(self, source: Self) -> Result<(), Error> {
         self.node_reference().derive_from(source.node_reference())?;
         self.set(&Content::copy(source, rights::ALL));
         Ok(())
     }
-    /// Fills a vacant entry with what stands in another one, which is empty afterwards.
+    /// Moves the contents of another entry into this vacant one.
     #[inline(never)]
     pub fn move_from(self, other: Self) {
         self.node_reference().take_place_of(other.node_reference());
@@ -110,11 +110,11 @@ impl Ref<Entry> {
     #[inline(always)]
     fn fill_linked(self, content: Content) {
         self.set(&content);
-        // Release: another CPU that finds the code finds the rest.
+        // Release: another CPU that sees the code sees the rest of the entry.
         fence(Ordering::Release);
         self.code.set(if content.kind == Kind::Call { shapes::call(self) } else { self.other_code(content.kind) });
     }
-    /// Where the system call jumps by an entry that is no call.
+    /// Where the system call jumps for an entry that is not a call.
     #[inline(never)]
     fn other_code(self, kind: Kind) -> usize {
         match kind {
@@ -124,8 +124,9 @@ impl Ref<Entry> {
             _ => assembly::entry_wrong_kind as *const () as usize,
         }
     }
-    /// Of a semaphore: whether that has the label {1}, and the domain may use what has it. Before a domain has an activation it may be given
-    /// other labels: what is put into its table by then is judged when it is used first.
+    /// For a semaphore entry: whether the fast path may skip the label check: the semaphore has the label {1}, the domain
+    /// may use objects with that label, and its labels are not changing. A domain without activations can still be given
+    /// other labels, so entries that it gets before are judged at their first use.
     fn is_usable(self) -> bool {
         let (domain, semaphore) = (self.domain(), self.object::<Semaphore>());
         let is_plain = semaphore.is_some_and(|semaphore| labels::of_object(semaphore) == PLAIN);
@@ -135,7 +136,8 @@ impl Ref<Entry> {
             && !domain.is_barred.get()
             && domain.labelled().is_none_or(|labelled| labelled.next.get().is_none())
     }
-    /// Others may have these rights from now on.
+    /// Marks the object as shared, as others have these rights to it from now on: a semaphore with any rights, a port with
+    /// the right to receive. If labels must judge the use of the semaphore, this entry leaves the fast path.
     pub fn shared(self, mask: u8) {
         let given = mask & self.node.rights.get();
         if let Some(port) = self.object::<Port>().filter(|_| given & rights::USE != 0) {
@@ -149,8 +151,7 @@ impl Ref<Entry> {
             cpu::others(self.held()).for_each(cpu::stop);
         }
     }
-    /// Empties an entry without descendants; `kind` is `Empty` or `Revoked`. Nobody is on a fast path through it
-    /// afterwards.
+    /// Empties an entry without descendants; `kind` is `Empty` or `Revoked`. Afterwards no CPU is on a fast path through it.
     pub fn vacate(self, kind: Kind) {
         self.node_reference().unlink();
         self.shut(kind);
@@ -158,20 +159,20 @@ impl Ref<Entry> {
         self.node.kind.set(kind as u8);
         self.node.rights.set(0);
     }
-    /// Nobody gets through the entry any more, or is on a fast path through it: it refuses as one of `kind` does, which is
-    /// `Empty` or `Revoked`. What stands there stays.
+    /// Closes the entry: it refuses as one of `kind` does, which is `Empty` or `Revoked`, and afterwards no CPU is on a fast
+    /// path through it. Its contents stay.
     pub fn shut(self, kind: Kind) {
         let held = self.held();
         let code = if kind == Kind::Revoked { assembly::entry_revoked } else { assembly::entry_empty };
         self.code.set(code as *const () as usize);
         cpu::stop_where(held, |other| other.domain_there() == Some(self.domain()));
     }
-    /// Whether it has these rights.
+    /// Checks that the entry has these rights.
     #[inline(always)]
     pub fn check_rights(self, rights: u8) -> Result<(), Error> {
         if self.node.rights.get() & rights == rights { Ok(()) } else { Err(Error::NoRight) }
     }
-    /// In whose table it is.
+    /// The domain in whose table the entry is.
     pub fn domain(self) -> Ref<Domain> {
         frames::record(self.held(), frames::frame_of(self.address())).domain()
     }
@@ -201,7 +202,7 @@ impl Ref<Domain> {
             })
         }
     }
-    /// The entry to fill at `index`, to which the table has grown.
+    /// The vacant entry at `index`, within the present table, and the index.
     #[inline(never)]
     pub fn vacancy(self, index: usize) -> Result<(Ref<Entry>, usize), Error> {
         if index >= self.table_entries() {
@@ -213,8 +214,9 @@ impl Ref<Domain> {
         }
         Ok((entry, index))
     }
-    /// A free entry among the next places behind the one where the last search ended. Steps end at multiples of
-    /// [`PLACES_LOOKED_AT`], so the first of a search may be short: all places were seen after one step more than the table has of them.
+    /// A step of the search for a free entry, from where the last step ended; None if this step found none. Steps end at
+    /// multiples of [`PLACES_LOOKED_AT`], so the first step of a search may be short: a whole search takes one step more
+    /// than the table has such groups of entries.
     pub fn find_vacancy(self) -> Option<(Ref<Entry>, usize)> {
         let hint = self.free_hint.get() as usize;
         let first = if (FIRST_FREE..self.table_entries()).contains(&hint) { hint } else { FIRST_FREE };
@@ -242,7 +244,7 @@ pub fn check_copy(source: Ref<Entry>) -> Result<(), Error> {
     }
 }
 
-/// Copies an object entry, which may be copied, with reduced rights into a vacant place.
+/// Copies an entry that [`check_copy`] allows, with reduced rights, into a vacant one.
 #[inline(never)]
 pub fn copy_entry(source: Ref<Entry>, mask: u8, place: Ref<Entry>) -> Result<(), Error> {
     place.fill(Content::copy(source, mask), Some(source))?;
@@ -250,7 +252,7 @@ pub fn copy_entry(source: Ref<Entry>, mask: u8, place: Ref<Entry>) -> Result<(),
     Ok(())
 }
 
-/// Makes a call entry for `domain` from a service; calls through it have at least the priority `ceiling`.
+/// Makes a call entry to a service, in `place` of `domain`'s table; calls have at least the priority `ceiling`.
 pub fn make_call_entry(
     service: Ref<Entry>,
     badge: u64,
@@ -263,7 +265,7 @@ pub fn make_call_entry(
         domain.lends.set(true);
     }
     place.fill(Content::call(service, callee, badge, ceiling), Some(service))?;
-    // What cannot be said at once is judged at the first call.
+    // Judges the call now if that takes few instructions, else when it is first made.
     let is_open = service.label_number() == 0;
     if is_open && (domain.labelled().or(callee.labelled()).is_none() || is_plain(domain, callee)) {
         place.allow(domain, callee);
@@ -271,15 +273,15 @@ pub fn make_call_entry(
     Ok(())
 }
 
-/// Whether labels that have no entries allow a call.
+/// Whether the labels of both domains have no entries and allow a call.
 #[cold]
 #[inline(never)]
 fn is_plain(domain: Ref<Domain>, callee: Ref<Domain>) -> bool {
     admit_plain(&domain.labels(), &callee.labels()) == Some(true)
 }
 
-/// Whether the object of an entry is going. Nothing more is derived from it: else who removes it would run after copies for
-/// as long as others make them.
+/// Whether the object of an entry is being removed. Then nothing more may be derived from the entry: else the removal could
+/// chase new copies for as long as others make them.
 fn is_going(entry: Ref<Entry>) -> bool {
     if let Some(domain) = entry.server().or(entry.object()) {
         return domain.is_dead();
