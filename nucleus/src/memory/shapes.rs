@@ -1,9 +1,9 @@
-//! Portal code: where it stands, and how it is made. Shapes have numbers; that of the shape with a control word, which is made while the
-//! machine boots, is 0.
+//! Portal code: its memory, and the steps that generate it. Shapes have numbers; number 0, made at boot, is the shape of
+//! services that name none.
 //!
-//! The code lies in pages of the image that are only ever executed. It is written through another address, of which the page is mapped while
-//! a step writes it, by the CPU that has the nucleus lock. A shape whose entry was removed keeps its code until each domain
-//! that had a service of it is gone: so nobody stands in it, and no call leads there.
+//! The code lies in pages of the image that are never writable at that address. The lock holder writes it through an alias,
+//! mapped only during a step. A shape whose entry was removed keeps its code until each domain that had a service of it is
+//! gone: then no thread is in the code, and no call leads there.
 
 use super::own;
 use crate::arch::memory::DIRECT;
@@ -20,34 +20,34 @@ use portalgen::{Code, Extent, Letters, Nucleus, Offsets, Progress, Reading, Spec
 
 /// Bytes of a place for the code of a shape.
 const PLACE: usize = 1024;
-/// Letters that are read at a time.
+/// Letters of a specification that a step reads.
 const LETTERS: usize = 8;
-/// Specifications of the shapes that are made at boot: that of services that name no shape (the badge, five words and a control word),
-/// that of interfaces of words, and that of messages with a window.
+/// Specifications of the shapes made at boot: for services that name no shape (badge, five words, control word), for
+/// interfaces of words, and for messages with a window.
 const KNOWN: [&[u8]; 3] = [b"npkox5>ox5", b"npkix8>ix8", b"npkox4w>ox5"];
-/// Those of them with a control word, by which the slow path goes: there are no others.
+/// Numbers of the shapes with a control word. The slow path relies on there being no others.
 const WITH_CONTROL: [usize; 2] = [0, 2];
 
 struct Place {
     specification: Cell<Specification>,
-    /// The word of calls that is a window, and 1; 0 = there is none.
+    /// Index plus 1 of the word of calls that is a window; 0 = none.
     window: Cell<u8>,
-    /// Where a call and a return go on.
+    /// Offset of the code of a call in the place, and of a return.
     call: Cell<u16>,
     back: Cell<u16>,
-    /// Bytes of its code.
+    /// Bytes of the code.
     length: Cell<u16>,
-    /// Domains that have services of it, or had; and its entries, but for copies.
+    /// Number of domains that have or had a service of the shape, plus its original entries; 0 = the place is free.
     uses: Cell<u32>,
 }
 
 impl Place {
-    /// It is for this specification.
+    /// Assigns the place to a specification.
     fn specify(&self, specification: Specification) {
         self.window.set(specification.call.window().map_or(0, |word| word as u8 + 1));
         self.specification.set(specification);
     }
-    /// Its code is executed from here on.
+    /// Records the layout of the published code, which may be executed from now on.
     fn show(&self, _: Published, extent: &Extent) {
         self.call.set(extent.call as u16);
         self.back.set(extent.back as u16);
@@ -57,7 +57,7 @@ impl Place {
 
 struct Shapes {
     places: [Place; MAX_SHAPES],
-    /// The activation that is having a shape made, which, and how far that is.
+    /// The activation for which a shape is being made, the shape's number, and the progress.
     maker: Cell<usize>,
     number: Cell<usize>,
     progress: Cell<Progress>,
@@ -86,12 +86,12 @@ unsafe extern "C" {
     static image_portals: u8;
 }
 
-/// Where the code of a shape stands.
+/// The address of a shape's code.
 fn address(number: usize) -> usize {
     &raw const image_portals as usize + number * PLACE
 }
 
-/// Makes the shapes that are there from the start.
+/// Makes the [`KNOWN`] shapes.
 #[unsafe(link_section = ".init")]
 pub fn init(held: Held) -> Result<(), &'static str> {
     for (number, text) in KNOWN.into_iter().enumerate() {
@@ -104,14 +104,14 @@ pub fn init(held: Held) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// Writes some of the code of a shape; true if that was all, and it is executed from here on.
+/// A step of writing the code of a shape; true after the last one, which publishes the code.
 fn write_step(held: Held, number: usize, progress: &mut Progress) -> bool {
     let (base, place) = (address(number), &SHAPES.get(held).places[number]);
     own::write(held, base, PLACE, |bytes| {
         let mut code = Code::new(bytes, base as u64).go_on(progress.extent.length);
         let (specification, targets) = (place.specification.get(), targets());
         GENERATOR.write_steps(&mut code, &specification, &targets, progress, portals::EFFORT);
-        // A test of the generator has the longest.
+        // A test of the generator tries the longest code.
         assert!(code.fits());
     });
     if progress.is_done() {
@@ -120,13 +120,13 @@ fn write_step(held: Held, number: usize, progress: &mut Progress) -> bool {
     progress.is_done()
 }
 
-/// Does some of making a shape for `maker`, whose operation is repeated until it is there; gives its number.
+/// A step of making a shape for `maker`: `Repeat` until it is complete, then its number.
 #[inline(never)]
 pub fn make_step(maker: Ref<Activation>, text: &[u8]) -> Result<usize, Stop> {
     let held = maker.held();
     let shapes = SHAPES.get(held);
     if maker.progress.get() == 0 || shapes.maker.get() != maker.address() {
-        // What somebody else was having made is forgotten.
+        // Abandons the unfinished shape of another activation, which starts again.
         shapes.asked.set(Reading::NONE);
         shapes.maker.set(maker.address());
         maker.progress.set(BEGUN);
@@ -156,12 +156,12 @@ pub fn make_step(maker: Ref<Activation>, text: &[u8]) -> Result<usize, Stop> {
     Err(Stop::Repeat)
 }
 
-/// How far [`make_step`] is: somebody asks for a shape, it is known what for, and where that stands.
+/// Progress of [`make_step`]: it reads the specification; the specification is read; the shape has a place.
 const BEGUN: u64 = 1;
 const READ: u64 = 2;
 const FOUND: u64 = 3;
 
-/// The place where the shape that is asked for stands, or is going to.
+/// Finds the requested shape, or else a free place for it.
 fn find(held: Held) -> Result<(), Error> {
     let shapes = SHAPES.get(held);
     let specification = shapes.asked.get().specification;
@@ -186,14 +186,14 @@ fn find(held: Held) -> Result<(), Error> {
     Ok(())
 }
 
-/// The shape that was just made has an entry.
+/// Counts an original entry of the shape that was just made.
 pub fn take(held: Held, number: usize) {
     let shapes = SHAPES.get(held);
     shapes.maker.set(0);
     shapes.places[number].uses.update(|uses| uses + 1);
 }
 
-/// The original entry of a shape is gone.
+/// Uncounts the original entry of a shape, which is removed.
 pub fn retire(entry: Ref<Entry>) {
     release(entry.held(), number(entry));
 }
@@ -202,12 +202,12 @@ fn release(held: Held, number: usize) {
     SHAPES.get(held).places[number].uses.update(|uses| uses - 1);
 }
 
-/// The shape that an entry stands for.
+/// The number of the shape that an entry refers to.
 pub fn number(entry: Ref<Entry>) -> usize {
     entry.word0.get() as usize
 }
 
-/// The domain has a service of this shape.
+/// Counts a domain that has a service of this shape, once.
 pub fn own(domain: Ref<Domain>, number: usize) {
     if number != 0 && domain.shapes.get() >> number & 1 == 0 {
         domain.shapes.update(|shapes| shapes | 1 << number);
@@ -215,20 +215,20 @@ pub fn own(domain: Ref<Domain>, number: usize) {
     }
 }
 
-/// The domain goes, with all its services and activations.
+/// Uncounts a domain in all its shapes: it is freed, with all its services and activations.
 pub fn disown(domain: Ref<Domain>) {
     for number in (1..MAX_SHAPES).filter(|number| domain.shapes.get() >> number & 1 != 0) {
         release(domain.held(), number);
     }
 }
 
-/// The shape with this number, if it is not one with a control word.
+/// The shape with this number, unless it has a control word.
 #[inline(always)]
 fn numbered(held: Held, number: usize) -> Option<&'static Place> {
     SHAPES.get(held).places.get(number).filter(|_| !WITH_CONTROL.contains(&number))
 }
 
-/// The word of calls of this shape that is a window, if a control word does not say that it is none.
+/// The index of the word that is a window in calls by this entry, unless a control word says that it is none.
 #[inline(always)]
 pub fn window(entry: Ref<Entry>) -> Option<usize> {
     window_of(entry.held(), entry.shape())
@@ -254,13 +254,13 @@ pub fn takes_windows(domain: Ref<Domain>) -> bool {
     (1..MAX_SHAPES).filter(owns).any(|number| window_of(domain.held(), number).is_some())
 }
 
-/// What a call by an entry passes; none: what the control word says.
+/// What a call by an entry passes; None: as its control word says.
 #[inline(always)]
 pub fn of(entry: Ref<Entry>) -> Option<Letters> {
     numbered(entry.held(), entry.shape()).map(|place| place.specification.get().call)
 }
 
-/// The call by this entry may be repeated: as it was made, with the control word that the portal's code has seen.
+/// Restores the control word of a call that may be restarted: the one that the portal code checked.
 pub fn keep_expected(caller: Ref<Activation>, entry: Ref<Entry>) {
     let place = numbered(entry.held(), entry.shape());
     if let Some(what) = place.and_then(|place| place.specification.get().expects()) {
@@ -268,32 +268,32 @@ pub fn keep_expected(caller: Ref<Activation>, entry: Ref<Entry>) {
     }
 }
 
-/// What the return from an activation passes; none: what the control word says.
+/// What the return from an activation passes; None: as its control word says.
 #[inline(always)]
 pub fn behind(activation: Ref<Activation>) -> Option<Letters> {
     let number = activation.back.get().wrapping_sub(address(0)) / PLACE;
     numbered(activation.held(), number).map(|place| place.specification.get().result)
 }
 
-/// Where a call by this entry goes on.
+/// The address of the portal code for a call by this entry.
 pub fn call(entry: Ref<Entry>) -> usize {
     let number = entry.shape();
     address(number) + SHAPES.get(entry.held()).places[number].call.get() as usize
 }
 
-/// The return of an activation that is called by this entry goes on as behind a call on the fast path.
+/// Lets an activation, called by this entry, return through portal code, as after a call on the fast path.
 pub fn set_back(activation: Ref<Activation>, entry: Ref<Entry>) {
     let number = entry.shape();
     activation.back.set(address(number) + SHAPES.get(entry.held()).places[number].back.get() as usize);
 }
 
-/// The first shape from a number on.
+/// The number of the first shape in use from a number on.
 pub fn first_from(held: Held, number: u64) -> Option<u64> {
     let numbers = usize::try_from(number).ok()?..MAX_SHAPES;
     numbers.into_iter().find(|number| SHAPES.get(held).places[*number].uses.get() != 0).map(|number| number as u64)
 }
 
-/// The record of the first shape from a number on.
+/// The record of the first shape in use from a number on.
 pub fn record(held: Held, first: u64) -> Option<info::Shape> {
     let number = first_from(held, first)?;
     let place = &SHAPES.get(held).places[number as usize];
@@ -307,7 +307,7 @@ pub fn record(held: Held, first: u64) -> Option<info::Shape> {
     })
 }
 
-/// A piece of the code of a shape.
+/// A piece of a shape's code, from `byte` on.
 pub fn code(held: Held, number: usize, byte: usize) -> Option<info::Code> {
     let place = SHAPES.get(held).places.get(number)?;
     if place.uses.get() == 0 || byte >= place.length.get() as usize {
@@ -315,7 +315,7 @@ pub fn code(held: Held, number: usize, byte: usize) -> Option<info::Code> {
     }
     let mut bytes = [0; size_of::<info::Code>()];
     let count = bytes.len().min(PLACE - byte);
-    // SAFETY: the place of a shape, of which this part is written no more.
+    // SAFETY: the bytes lie in the place of a shape in use, which is readable and not written while the lock is held here.
     bytes[..count]
         .copy_from_slice(unsafe { core::slice::from_raw_parts((address(number) + byte) as *const u8, count) });
     Some(info::Code { bytes })
@@ -330,7 +330,7 @@ static GENERATOR: portals::Generator = portals::Generator::new(&Nucleus {
     direct: DIRECT.trailing_zeros(),
 });
 
-/// Where portal code goes on that cannot make a crossing.
+/// Targets of portal code that cannot make a crossing itself.
 fn targets() -> Targets {
     let address = |code: unsafe extern "C" fn()| code as *const () as u64;
     Targets {
