@@ -1,5 +1,6 @@
-//! The nucleus's own half of every space: its image, all RAM (the *direct map*), the registers that it uses, the areas of CPUs.
-//! RAM is never executed, and no page of the image is written at the address where it is executed.
+//! The upper half of every address space, which is the nucleus's: its image, all RAM (the *direct map*), the device
+//! registers that it uses, the areas of CPUs. The direct map is not executable, and no page is writable at an address where
+//! it is executable.
 
 use super::frames::{self, table};
 use crate::arch::memory::{DIRECT, IMAGE, physical};
@@ -9,7 +10,7 @@ use crate::objects::{FRAME, Frame, Own, PageEntry, index};
 use crate::pointer::{Boot, Held};
 use abi::boot::{BootInfo, Region};
 
-/// The root of the upper half, a frame full of zeros, and the table that leads to [`WRITTEN`].
+/// The root of the upper half, a frame of zeros, and the last-level table for [`WRITTEN`].
 static TABLES: Boot<[Frame; 3]> = Boot::new([0; 3]);
 
 unsafe extern "C" {
@@ -32,13 +33,13 @@ pub fn upper() -> Frame {
     TABLES.get()[0]
 }
 
-/// A frame full of zeros, for good.
+/// A frame that is always full of zeros.
 pub fn zeros() -> Frame {
     TABLES.get()[1]
 }
 
-/// What of the image is used no more once the final tables and segments are loaded: the code and tables that
-/// led there, and the page below the stack, which is not mapped as such.
+/// Parts of the image that are free once the final tables and segments are loaded: the code and tables that led there, and
+/// the frame of the guard page below the stack, which is unmapped there.
 pub fn boot_parts() -> [Region; 2] {
     let guard = physical(address(&raw const boot_stack_guard)) as u64;
     let init = physical(address(&raw const image_init)) as u64;
@@ -46,7 +47,7 @@ pub fn boot_parts() -> [Region; 2] {
     [Region { start, bytes: init - start }, Region { start: guard, bytes: FRAME as u64 }]
 }
 
-/// A clear table for the nucleus.
+/// Allocates a cleared frame for the nucleus itself, mostly for page tables.
 pub fn boot_table(held: Held) -> Result<Frame, &'static str> {
     let frame = frames::allocate(held, 0).ok_or("no frame for the nucleus's page tables")?;
     frames::clear(frame);
@@ -54,7 +55,7 @@ pub fn boot_table(held: Held) -> Result<Frame, &'static str> {
     Ok(frame)
 }
 
-/// The table of level `last + 1`'s entry for an address, in tables of the nucleus; missing ones are made.
+/// The table of level `last` for an address, in tables of the nucleus; makes missing ones.
 #[inline(never)]
 pub fn boot_walk(held: Held, root: Frame, address: usize, last: u32) -> Result<Frame, &'static str> {
     let mut at = root;
@@ -82,10 +83,10 @@ fn show_large(held: Held, root: Frame, address: usize, entry: u64) -> Result<(),
     Ok(())
 }
 
-/// Bytes of an entry of the level above the last.
+/// Bytes that an entry of the level above the last maps.
 const LARGE: usize = 1 << 21;
 
-/// Replaces the boot tables by the final upper half.
+/// Makes the final upper half and loads it in place of the boot tables.
 #[unsafe(link_section = ".init")]
 #[inline(never)]
 pub fn init(held: Held, info: &BootInfo) -> Result<(), &'static str> {
@@ -100,7 +101,7 @@ pub fn init(held: Held, info: &BootInfo) -> Result<(), &'static str> {
         _ => Own::Data,
     };
     let guard = address(&raw const boot_stack_guard);
-    // An overflow of the kernel stack meets the guard, and the trap's own stack reports it.
+    // An overflow of the kernel stack faults on the guard page; the trap, on its own stack, reports it.
     for page in (init..end).step_by(FRAME).filter(|page| *page != guard) {
         show(held, root, page, paging::own_page(physical(page) as u64, own(page)))?;
     }
@@ -133,7 +134,8 @@ pub fn init(held: Held, info: &BootInfo) -> Result<(), &'static str> {
     paging::show_registers(info, |address, physical, bytes| show_registers(held, root, address, physical, bytes))
 }
 
-/// Maps registers: the controllers of interrupts of many CPUs have megabytes of them, most of which no CPU has.
+/// Maps device registers, with 2 MiB entries where possible: interrupt controllers for many CPUs have megabytes of
+/// registers, most of them for CPUs that do not exist.
 #[unsafe(link_section = ".init")]
 #[inline(never)]
 fn show_registers(held: Held, root: Frame, address: usize, physical: u64, bytes: usize) -> Result<(), &'static str> {
@@ -143,7 +145,7 @@ fn show_registers(held: Held, root: Frame, address: usize, physical: u64, bytes:
         let there = table(held, boot_walk(held, root, at, 1)?)[index(at as u64, 1)].get();
         let fits = (at | from as usize).is_multiple_of(LARGE) && done + LARGE <= bytes;
         done += match there {
-            // Of two controllers at the same place the other one is mapped already.
+            // Two controllers can lie in the same 2 MiB: then they are mapped already.
             _ if there != 0 && !paging::leads_to_table(there) => LARGE - at % LARGE,
             0 if fits => {
                 show_large(held, root, at, paging::own_large(from, Own::Registers))?;
@@ -158,7 +160,7 @@ fn show_registers(held: Held, root: Frame, address: usize, physical: u64, bytes:
     Ok(())
 }
 
-/// Unmaps what of the image only boots, which nobody runs any more.
+/// Unmaps the boot code of the image, which no CPU runs any more; gives its frames.
 pub fn end_init(held: Held) -> Region {
     let (init, text) = (address(&raw const image_init), address(&raw const image_text));
     for page in (init..text).step_by(FRAME) {
@@ -173,7 +175,7 @@ pub fn end_init(held: Held) -> Region {
     Region { start: physical(init) as u64, bytes: (text - init) as u64 }
 }
 
-/// Panics unless everything in a table of the upper half, and below, is harmless.
+/// Panics unless all pages that a table of the upper half and the tables below map are harmless.
 fn audit(held: Held, frame: Frame, level: usize) {
     for entry in table(held, frame).iter().map(PageEntry::get).filter(|entry| *entry != 0) {
         if level > 0 && paging::leads_to_table(entry) {
@@ -184,17 +186,18 @@ fn audit(held: Held, frame: Frame, level: usize) {
     }
 }
 
-/// Where the table of threads is: in the same 2 MiB as [`WRITTEN`], before it.
+/// The address of the table of threads: in the same 2 MiB as [`WRITTEN`], before it.
 pub const THREADS: usize = IMAGE + 0x1e_0000;
-/// Bytes that it has room for.
+/// Bytes of address space for it.
 pub const THREADS_BYTES: usize = 0x1_0000;
 
-/// Maps a frame as a page of the table of threads. The CPUs that look there load a scheduler's root before.
+/// Maps a frame as a page of the table of threads. Other CPUs need no TLB shootdown: each loads a scheduler's root before it
+/// reads the page.
 pub fn show_threads(held: Held, address: usize, frame: Frame) {
     set_near_image(held, address, paging::own_page((frame as u64) << 12, Own::Data));
 }
 
-/// Maps a first page, and zeros for the rest: no threads.
+/// Maps the first page of the table of threads, and the frame of zeros for the rest: no threads.
 #[unsafe(link_section = ".init")]
 pub fn begin_threads(held: Held) -> Result<(), &'static str> {
     let no_threads = paging::own_page((zeros() as u64) << 12, Own::Constants);
@@ -206,18 +209,19 @@ pub fn begin_threads(held: Held) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// Sets what is mapped at an address under the last-level table of [`WRITTEN`].
+/// Sets the page-table entry of an address that shares the last-level table of [`WRITTEN`].
 #[inline(never)]
 fn set_near_image(held: Held, address: usize, entry: u64) {
     let place = &table(held, TABLES.get()[2])[index(address as u64, 0)];
-    // Nothing is there before something else is (Arm ARM, break-before-make); a processor may have looked there ahead.
+    // Break-before-make (Arm ARM): the old entry is cleared and invalidated first, as a processor may have cached it
+    // speculatively.
     place.set(0);
     paging::forget_own(address);
     place.set(entry);
     paging::publish_entries_here();
 }
 
-/// Where portal code is written: an address behind the image, of which nothing is mapped otherwise.
+/// The alias through which portal code is written: an address behind the image, otherwise unmapped.
 const WRITTEN: usize = IMAGE + 0x1f_f000;
 
 /// The frame of a page of the image.
@@ -225,19 +229,20 @@ pub fn frame_of_image(address: usize) -> Frame {
     (physical(address) / FRAME) as Frame
 }
 
-/// Writes bytes of a page of the image in which there is code, at another address, which leads nowhere afterwards.
+/// Lets `work` write bytes of a code page of the image through the alias [`WRITTEN`], which is unmapped afterwards.
 pub fn write<R>(held: Held, address: usize, bytes: usize, work: impl FnOnce(&mut [u8]) -> R) -> R {
     set_near_image(held, WRITTEN, paging::own_page((frame_of_image(address) * FRAME) as u64, Own::Data));
-    // SAFETY: nobody else refers to that address, and what is there are bytes.
+    // SAFETY: only this function uses the alias, under the nucleus lock; it maps the page, writable, and any bytes are
+    // valid.
     let result = work(unsafe { core::slice::from_raw_parts_mut((WRITTEN + address % FRAME) as *mut u8, bytes) });
     set_near_image(held, WRITTEN, 0);
     result
 }
 
-/// Where the areas of CPUs are mapped: behind the image's own tables.
+/// Base address of the areas of CPUs, behind what the image's last-level tables map.
 const AREAS: usize = IMAGE + 0x40_0000;
 
-/// Maps frames for the area of a CPU at this offset, behind a page that stays empty; gives the address.
+/// Allocates and maps frames for the area of a CPU at this offset, after an unmapped guard page; gives the address.
 #[unsafe(link_section = ".init")]
 #[inline(never)]
 pub fn show_area(held: Held, offset: usize, count: usize) -> Result<usize, &'static str> {
@@ -250,8 +255,8 @@ pub fn show_area(held: Held, offset: usize, count: usize) -> Result<usize, &'sta
     Ok(start)
 }
 
-/// Maps what the firmware left in memory, for good and for reading, where the direct map has no RAM. Nothing if it lies beyond what can
-/// be.
+/// Maps memory of the firmware read-only, for good, where the direct map has no RAM. None if the memory reaches beyond 1
+/// TiB, or if there is no frame for tables.
 #[unsafe(link_section = ".init")]
 #[inline(never)]
 pub fn show_firmware(held: Held, start: u64, length: usize) -> Option<()> {
@@ -266,7 +271,8 @@ pub fn show_firmware(held: Held, start: u64, length: usize) -> Option<()> {
     Some(())
 }
 
-/// Tables in which what CPUs begin with is mapped where it is, beside the upper half; and those of the upper half.
+/// Makes page tables for CPUs that start: the `code` at its physical address, and the upper half. Gives their root, and that
+/// of the upper half.
 #[unsafe(link_section = ".init")]
 #[inline(never)]
 pub fn begin_start(held: Held, code: Region) -> Result<[u64; 2], &'static str> {
@@ -280,7 +286,7 @@ pub fn begin_start(held: Held, code: Region) -> Result<[u64; 2], &'static str> {
     Ok([root, upper()].map(|root| (root as u64) << 12))
 }
 
-/// Ends [`begin_start`].
+/// Frees the tables that [`begin_start`] made.
 #[unsafe(link_section = ".init")]
 #[inline(never)]
 pub fn end_start(held: Held, [root, _]: [u64; 2]) {
@@ -288,11 +294,11 @@ pub fn end_start(held: Held, [root, _]: [u64; 2]) {
     release_tables(held, paging::root_frame(root), 3);
 }
 
-/// Gives a table of the lower half back, and those below.
+/// Frees a table and those below it; of a root, only tables of the lower half.
 #[unsafe(link_section = ".init")]
 #[inline(never)]
 fn release_tables(held: Held, frame: Frame, level: usize) {
-    // Of a root, what maps the lower half.
+    // The upper half of a root is shared.
     let entries = if level == 3 { 0..256 } else { 0..512 };
     let below = table(held, frame)[entries].iter().map(PageEntry::get).filter(|entry| level > 0 && *entry != 0);
     below.for_each(|entry| release_tables(held, paging::frame_of(entry), level - 1));
