@@ -1,9 +1,9 @@
-//! Spaces: the tables that say what a domain sees, four levels of 512 entries. What an entry looks like, and when the
-//! processor must be informed, is in `arch::paging`.
+//! Address spaces: a domain's page tables, of four levels with 512 entries each. `arch::paging` knows the format of entries,
+//! and which changes need an invalidation or a barrier.
 //!
-//! The record of a page-table frame counts its live entries, so that empty tables go at once and
-//! destroying a space costs what is mapped. A last-level table has a shadow of 512 words: the mapping
-//! of each entry that is used, compressed.
+//! The record of a page-table frame counts the used entries. So empty tables are freed at once, and destroying a space takes
+//! time in proportion to what is mapped. A last-level table has a shadow of 512 words: the mapping of each used entry,
+//! compressed.
 
 use super::frames::{self, Use, table};
 use super::own::{self, boot_table};
@@ -22,20 +22,21 @@ use core::cell::Cell;
 
 type Shadow = [Cell<u32>; 512];
 
-/// Entry of the last level for one page.
+/// A last-level entry: the place for one page.
 #[derive(Clone, Copy)]
 pub struct Slot(&'static PageEntry);
 
-/// The directory of page tables that every domain which sees the boot archive has in common.
+/// The directory of page tables that all domains with the boot archive share.
 static ARCHIVE_DIRECTORY: Nucleus<Cell<Frame>> = Nucleus::new(Cell::new(0));
 
 fn shadow(held: Held, frame: Frame) -> &'static Shadow {
-    // SAFETY: last-level tables are made with a shadow, which goes with them.
+    // SAFETY: every last-level table is made with a shadow, which is freed together with it. A shadow is an array of cells,
+    // accessed under the nucleus lock.
     unsafe { &*(frames::record(held, frame).shadow() as *const Shadow) }
 }
 
-/// The tables for [`show_archive`]. All entries of theirs are used, those behind the archive's end by its
-/// last page and its last table: so nothing else can be mapped there, and no table of it is ever empty.
+/// Makes the tables for [`show_archive`]. All their entries are used: behind the archive's end they repeat its last page and
+/// its last table. So nothing else can be mapped there, and none of the tables is ever empty.
 #[unsafe(link_section = ".init")]
 #[inline(never)]
 pub fn make_archive_directory(held: Held, archive: Region) -> Result<(), &'static str> {
@@ -43,7 +44,7 @@ pub fn make_archive_directory(held: Held, archive: Region) -> Result<(), &'stati
     if pages == 0 || pages > 512 * 512 || !archive.start.is_multiple_of(FRAME as u64) {
         return Err("the boot archive is empty, larger than a GiB, or not at a page");
     }
-    // A shadow in which no page has a mapping.
+    // The frame of zeros serves as a shadow without mappings.
     let shadow = frames::address_of(own::zeros());
     let directory = boot_table(held)?;
     let mut last = 0;
@@ -64,7 +65,7 @@ pub fn make_archive_directory(held: Held, archive: Region) -> Result<(), &'stati
     Ok(())
 }
 
-/// Shows a domain the boot archive at `layout::ARCHIVE`.
+/// Maps the boot archive into a domain at `layout::ARCHIVE`.
 pub fn show_archive(domain: Ref<Domain>) -> Result<(), Error> {
     let held = domain.held();
     let root = root_frame(domain.root);
@@ -80,7 +81,7 @@ pub fn show_archive(domain: Ref<Domain>) -> Result<(), Error> {
     Ok(())
 }
 
-/// The root of an empty space, charged to `account`.
+/// Makes the root of an empty space, charged to `account`.
 pub fn new_root(account: Ref<Account>) -> Result<u64, Error> {
     let held = account.held();
     let frame = account.allocate_clear_apart(Use::Kernel)?;
@@ -91,10 +92,10 @@ pub fn new_root(account: Ref<Account>) -> Result<u64, Error> {
     })
 }
 
-/// Portal code looks for windows in the lowest GiB: what one table but the last leads to.
+/// Portal code opens windows itself only on pages of the lowest GiB, which one directory of last-level tables maps.
 const LOW_END: u64 = 1 << 30;
 
-/// The entry for an address stands in the first root of a domain: in all others, too.
+/// Copies the root entry for an address from the domain's first root to all others.
 #[cold]
 #[inline(never)]
 fn set_everywhere(domain: Ref<Domain>, address: u64) {
@@ -106,7 +107,8 @@ fn set_everywhere(domain: Ref<Domain>, address: u64) {
     }
 }
 
-/// A table of this level leads to another one for an address now, or to none ([`own::zeros`]).
+/// Updates what depends on the entry for an address in a table of this level. The entry now leads to the table `below`, or
+/// to none ([`own::zeros`]).
 #[inline(always)]
 fn note_upper(domain: Ref<Domain>, address: u64, level: u32, below: Frame) {
     match level {
@@ -116,11 +118,12 @@ fn note_upper(domain: Ref<Domain>, address: u64, level: u32, below: Frame) {
     }
 }
 
-/// Makes another root of a clear frame, for one CPU.
+/// Makes a cleared frame another root of the space, for one CPU: without the entry for windows.
 pub fn copy_root(domain: Ref<Domain>, frame: Frame) {
     let held = domain.held();
     let (from, to) = (table(held, root_frame(domain.root)), table(held, frame));
-    // SAFETY: two tables of as many entries, which are words; nobody has the new one, and the old one is written with the lock only.
+    // SAFETY: both tables have 512 entries of a word, more than are copied. Nothing else uses the new one yet, and the old
+    // one is written only under the nucleus lock, which is held.
     unsafe {
         let [from, to] = [&raw const *from, &raw const *to].map(|table| table as *mut u64);
         core::ptr::copy_nonoverlapping(from, to, index(USER_END, 3) + 1);
@@ -130,7 +133,7 @@ pub fn copy_root(domain: Ref<Domain>, frame: Frame) {
     paging::publish_entries();
 }
 
-/// Frees the root of a space, which no CPU has loaded, in which nothing is mapped any more but the boot archive.
+/// Frees the root of a space that no CPU has loaded, and in which nothing is mapped any more except the boot archive.
 pub fn free_root(domain: Ref<Domain>) {
     let held = domain.held();
     hide_archive(domain);
@@ -149,7 +152,7 @@ pub fn free_root(domain: Ref<Domain>) {
     account::release(held, root_frame(domain.root));
 }
 
-/// Ends [`show_archive`], in a domain that goes.
+/// Undoes [`show_archive`], in a domain that is being removed.
 fn hide_archive(domain: Ref<Domain>) {
     let held = domain.held();
     let upper = table(held, root_frame(domain.root))[index(ARCHIVE, 3)].get();
@@ -166,7 +169,7 @@ fn hide_archive(domain: Ref<Domain>) {
     }
 }
 
-/// The slot of a user address, if its table is there.
+/// The slot of a user address; None if it has no last-level table.
 #[inline]
 pub fn find(domain: Ref<Domain>, address: u64) -> Option<Slot> {
     let held = domain.held();
@@ -181,33 +184,34 @@ pub fn find(domain: Ref<Domain>, address: u64) -> Option<Slot> {
     Some(slot(held, at, address))
 }
 
-/// As [`find`], where few instructions in all count more than few on the way.
+/// As [`find`], not inlined: for callers whose size counts more than their speed.
 #[inline(never)]
 pub fn find_apart(domain: Ref<Domain>, address: u64) -> Option<Slot> {
     find(domain, address)
 }
 
-/// What is mapped at an address where programs, heaps and stacks lie: pages, never a device's.
+/// The slot of a page of RAM, if the address lies where programs, heaps and stacks do.
 #[inline(never)]
 fn own_page(domain: Ref<Domain>, address: u64) -> Option<Slot> {
     let slot = (USER_START..FREE_START).contains(&address).then(|| find_apart(domain, address))??;
     (slot.is_used() && slot.memory() == Memory::Ram).then_some(slot)
 }
 
-/// The aligned word that a domain has at an address where stacks lie.
+/// The word of a stack at this address, rounded down to a multiple of 8; None if no RAM is mapped there.
 pub fn stack_word(domain: Ref<Domain>, address: u64) -> Option<u64> {
     let frame = own_page(domain, address)?.frame();
     let word = frames::address_of(frame) + (address & 0xff8) as usize;
-    // SAFETY: a word of a page of RAM; whoever writes it at this time writes it whole.
+    // SAFETY: an aligned word of a mapped page of RAM, in the direct map. A user may write it meanwhile: then either value
+    // is read.
     Some(unsafe { (word as *const u64).read_volatile() })
 }
 
-/// Whether a domain may execute what lies at an address where programs lie.
+/// Whether the domain may execute code at this address of a program.
 pub fn is_code(domain: Ref<Domain>, address: u64) -> bool {
     own_page(domain, address).is_some_and(|slot| slot.rights() & MAP_EXECUTE != 0)
 }
 
-/// Pages from `address` on for which there is no last-level table; 0 if there is one.
+/// The number of pages from `address` on that surely are unmapped, as a page table is missing; 0 if none is.
 pub fn unmapped_pages(domain: Ref<Domain>, address: u64) -> u64 {
     let held = domain.held();
     let mut at = root_frame(domain.root);
@@ -226,8 +230,8 @@ fn slot(held: Held, frame: Frame, address: u64) -> Slot {
     Slot(&table(held, frame)[index(address, 0)])
 }
 
-/// The slot of a user address; missing tables are made and charged to the domain's account. After an
-/// error, or when nothing is put into the slot, [`prune`] takes empty tables away again.
+/// The slot of a user address; makes missing tables, charged to the domain's account. If the caller leaves the slot empty,
+/// it must [`prune`] or note the tables ([`may_be_empty`]); after an error here, that is done.
 #[inline]
 pub fn find_or_make(domain: Ref<Domain>, address: u64) -> Result<Slot, Error> {
     let held = domain.held();
@@ -236,7 +240,7 @@ pub fn find_or_make(domain: Ref<Domain>, address: u64) -> Result<Slot, Error> {
     Ok(slot(held, below::<1>(domain, address, at)?, address))
 }
 
-/// The table below one of `LEVEL`.
+/// The table to which the entry for an address leads in `at`, a table of `LEVEL`; made if missing.
 #[inline(always)]
 fn below<const LEVEL: u32>(domain: Ref<Domain>, address: u64, at: Frame) -> Result<Frame, Error> {
     let held = domain.held();
@@ -244,7 +248,7 @@ fn below<const LEVEL: u32>(domain: Ref<Domain>, address: u64, at: Frame) -> Resu
     if entry.get() != 0 { Ok(paging::frame_of(entry.get())) } else { make::<LEVEL>(domain, address, at, entry) }
 }
 
-/// A table for an empty `entry`, which is in the table `above`.
+/// Makes a table for the empty `entry` in the table `above`, which is of `LEVEL`.
 fn make<const LEVEL: u32>(domain: Ref<Domain>, address: u64, above: Frame, entry: &PageEntry) -> Result<Frame, Error> {
     let held = domain.held();
     let made = if LEVEL == 1 { new_last(domain.account) } else { domain.account.allocate_clear(Use::Kernel) };
@@ -275,7 +279,7 @@ fn new_last(account: Ref<Account>) -> Result<Frame, Error> {
     Ok(frame)
 }
 
-/// Frees the tables on the way to `address` that have no entries.
+/// Frees the empty tables on the walk to `address`, from the last level up; never the root.
 pub fn prune(domain: Ref<Domain>, address: u64) {
     let held = domain.held();
     let mut path = [0 as Frame; 4];
@@ -294,28 +298,30 @@ pub fn prune(domain: Ref<Domain>, address: u64) {
             return;
         }
         if level == 0 {
-            // SAFETY: the shadow was made with the table.
+            // SAFETY: a last-level table was made with its shadow, and the record holds its address; nothing maps through it
+            // any more.
             slab::free(unsafe { Ref::<Shadow>::new(frames::record(held, path[0]).shadow() as *mut Shadow) });
         }
         table(held, path[level + 1])[index(address, level as u32 + 1)].set(0);
         note_upper(domain, address, level as u32 + 1, own::zeros());
         frames::record(held, path[level + 1]).count.update(|count| count - 1);
-        // The processor may keep entries of upper levels: an invalidation of any page they led to drops
-        // them (Intel SDM volume 3, 4.10.4.1).
+        // Processors may cache entries of upper levels; invalidating any page below drops them (Intel SDM volume 3,
+        // 4.10.4.1).
         Owed::new(domain, address).invalidate();
         if domain.lends.get() {
-            // Portal code on another CPU may have found it, and looks there for a page to lend.
+            // Portal code on another CPU may be reading this table, for a page to lend.
             cpu::stop_where(held, |other| other.domain_there() == Some(domain));
         }
-        // It has no entry any more: all of it is zero.
+        // An empty table is full of zeros.
         account::release_table(domain.account, path[level]);
     }
 }
 
-/// Bits of an address within what a last-level table maps.
+/// Bits of an address below the part that selects a last-level table.
 const LAST_LEVEL: u32 = 21;
 
-/// Tables on the way to `address` were left empty, or made for a page that may not come.
+/// Notes that the tables for `address` may be empty: their last page moved away, or they were made for a page that may not
+/// come.
 pub fn may_be_empty(domain: Ref<Domain>, address: u64) {
     domain.emptied.set(last_table(address));
 }
@@ -324,15 +330,16 @@ const fn last_table(address: u64) -> u32 {
     (address >> LAST_LEVEL) as u32 + 1
 }
 
-/// As [`prune_emptied`], before those on the way to `address` may be left empty, where a page is now.
+/// As [`prune_emptied`], unless the noted tables are those for `address`. Callers do this before they move the page at
+/// `address` away.
 #[inline(always)]
 pub fn prune_others(domain: Ref<Domain>, address: u64) -> bool {
     let number = domain.emptied.get();
     number != 0 && number != last_table(address) && prune_emptied(domain)
 }
 
-/// Frees the tables that were left empty, or made and not used. There are such at one place of a domain at most: whoever may leave
-/// others does this first. False if it had nothing to do, or else that was a step.
+/// Frees the tables that [`may_be_empty`] noted, if they are empty. A domain notes one place only: callers do this before
+/// they leave tables at another. True if it freed tables, which is a step; false if there was nothing to do.
 #[inline(never)]
 pub fn prune_emptied(domain: Ref<Domain>) -> bool {
     let Some(number) = domain.emptied.take().checked_sub(1) else { return false };
@@ -345,7 +352,8 @@ pub fn prune_emptied(domain: Ref<Domain>) -> bool {
     prunes
 }
 
-/// The last-level entry for a frame. What is executed from it is what was written into it until now.
+/// The last-level entry for a frame. With the right to execute, first makes the frame's contents visible to instruction
+/// fetch.
 #[inline(always)]
 pub fn entry(frame: Frame, rights: u64, memory: Memory) -> u64 {
     let published = (rights & MAP_EXECUTE != 0).then(|| paging::publish(frame));
@@ -363,11 +371,11 @@ impl Slot {
     fn table(&self) -> Frame {
         frames::frame_of(self.address())
     }
-    /// What the table's shadow says of it.
+    /// The word of the table's shadow for this slot.
     fn shadow(&self, held: Held) -> &'static Cell<u32> {
         &shadow(held, self.table())[self.address() / size_of::<u64>() % 512]
     }
-    /// The frame mapped.
+    /// The mapped frame.
     pub fn frame(&self) -> Frame {
         paging::frame_of(self.0.get())
     }
@@ -381,21 +389,21 @@ impl Slot {
             return None;
         }
         let compressed = self.shadow(held).get() as usize;
-        // SAFETY: the entry is used, so this is zero or a live mapping.
+        // SAFETY: the entry is used, so its word in the shadow is 0 or the compressed address of a live mapping.
         unsafe { Ref::link(if compressed == 0 { 0 } else { DIRECT + (compressed << 6) }) }
     }
-    /// Maps a frame in this free slot: what [`entry`] made of it.
+    /// Writes an [`entry`] into this free slot.
     pub fn set(&self, held: Held, entry: u64, mapping: Link<Mapping>) {
         self.shadow(held).set(mapping.map_or(0, |mapping| (mapping.address() >> 6) as u32));
         frames::record(held, self.table()).count.update(|count| count + 1);
         self.0.set(entry);
         paging::publish_entries();
     }
-    /// The slot behind it, which is in the same table.
+    /// The next slot, which is in the same table.
     pub fn next(&self, held: Held) -> Self {
         Self(&table(held, self.table())[(self.address() / size_of::<u64>() + 1) % 512])
     }
-    /// Windows may show the page from now on.
+    /// Lets windows show the page.
     pub fn lend(&self) {
         self.0.set(paging::lent(self.0.get()));
     }
@@ -403,29 +411,29 @@ impl Slot {
     pub fn is_lent(&self) -> bool {
         paging::is_lent(self.0.get())
     }
-    /// No window shows the page from now on.
+    /// Prevents windows from showing the page from now on.
     pub fn keep(&self) {
         self.0.set(paging::kept(self.0.get()));
     }
-    /// Whether no window will show the page.
+    /// Whether windows are prevented from showing the page.
     pub fn is_kept(&self) -> bool {
         paging::is_kept(self.0.get())
     }
-    /// The entry for the page in a window.
+    /// The entry for a window that shows the page, to be written or not.
     pub fn in_window(&self, writes: bool) -> u64 {
         let entry = paging::without(self.0.get(), MAP_EXECUTE);
         if writes { entry } else { paging::without(entry, MAP_WRITE) }
     }
-    /// What is mapped here.
+    /// The kind of memory mapped here.
     pub fn memory(&self) -> Memory {
         paging::memory_of(self.0.get())
     }
-    /// Ends what is mapped here.
+    /// Unmaps the page, and frees tables that are then empty.
     pub fn clear(&self, domain: Ref<Domain>, address: u64) {
         self.empty(domain, address);
         prune(domain, address);
     }
-    /// As [`Self::clear`], and leaves the tables for the next page there, after [`prune_others`] had nothing to do.
+    /// Unmaps the page, but keeps the tables for the next page there. [`prune_others`] must have returned false before.
     pub fn leave(&self, domain: Ref<Domain>, address: u64) {
         self.empty(domain, address);
         may_be_empty(domain, address);
@@ -445,14 +453,14 @@ impl Slot {
     }
 }
 
-/// Maps a page that stays the nucleus's (a message area), writable.
+/// Maps a page of the nucleus (a message area), writable, which no window may show.
 pub fn map_nucleus_page(domain: Ref<Domain>, address: u64, frame: Frame) -> Result<(), Error> {
     let held = domain.held();
     find_or_make(domain, address)?.set(held, paging::kept(entry(frame, MAP_READ | MAP_WRITE, Memory::Ram)), None);
     Ok(())
 }
 
-/// Ends [`map_nucleus_page`].
+/// Undoes [`map_nucleus_page`].
 pub fn unmap_nucleus_page(domain: Ref<Domain>, address: u64) {
     if let Some(slot) = find(domain, address).filter(Slot::is_used) {
         slot.clear(domain, address);
