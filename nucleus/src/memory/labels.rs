@@ -1,4 +1,4 @@
-//! Where labels are: nodes are small objects, charged to the account whose labels they are of ([`flow`]).
+//! Memory of labels ([`flow`]): their nodes are small objects, charged to the account that pays for the label.
 
 use super::{frames, slab};
 use crate::arch::memory::DIRECT;
@@ -10,16 +10,16 @@ use core::cell::Cell;
 use flow::rules::{self, Labels, Work};
 use flow::{Exhausted, Id, Label, Memory, Node, Owner, Pool, State};
 
-/// A node's number is its address in the direct map, in granules.
+/// Bytes of a granule. A node's number is its offset in the direct map, in granules.
 const GRANULE: usize = 64;
 
-/// See the module.
+/// The memory of nodes while a [`Pool`] uses it.
 pub struct Nodes {
     held: Held,
-    /// Why there was no room for the last one that was asked for.
+    /// Why the last allocation failed; `TooManyHandles` if none did.
     refused: Cell<Error>,
-    /// The last one that was given back; each begins with the number of the one before. They are freed when the work is done: an account may
-    /// end with its last one, and with it a label.
+    /// Head of the list of nodes to free: each begins with the number of the next. [`with`] frees them after the work,
+    /// because freeing the last node of an account may end the account, which releases a label.
     given_back: Option<Id>,
 }
 
@@ -31,12 +31,13 @@ impl Nodes {
 
 impl Memory for Nodes {
     fn node(&self, id: Id) -> &Node {
-        // SAFETY: the number is that of a node that was allocated, in the direct map, and the lock is held.
+        // SAFETY: the number is that of an allocated node, in the direct map, and the nucleus lock is held.
         unsafe { &*(Self::address(id) as *const Node) }
     }
 
     fn node_mut(&mut self, id: Id) -> &mut Node {
-        // SAFETY: the number is that of a node that was allocated; all of the pool is borrowed, and nothing else leads to nodes.
+        // SAFETY: the number is that of an allocated node. The whole pool is mutably borrowed, and nodes are reached only
+        // through it.
         unsafe { &mut *(Self::address(id) as *mut Node) }
     }
 
@@ -45,7 +46,7 @@ impl Memory for Nodes {
     }
 
     fn allocate(&mut self, owner: Owner) -> Option<Id> {
-        // SAFETY: who pays is an account, which is there as long as somebody works for it.
+        // SAFETY: owners are addresses of accounts, and an account lives as long as work is done for it.
         match slab::allocate_as_it_is::<Node>(unsafe { Ref::new(owner as *mut Account) }) {
             Ok(node) => Id::new(((node.share().address() - DIRECT) / GRANULE) as u32),
             Err(error) => {
@@ -57,15 +58,15 @@ impl Memory for Nodes {
 
     fn free(&mut self, id: Id) {
         let before = self.given_back.replace(id).map_or(0, Id::number);
-        // SAFETY: it was allocated, nobody has it any more, and it is longer than that.
+        // SAFETY: the node was allocated, nothing refers to it any more, and it is larger than a `u32`.
         unsafe { (Self::address(id) as *mut u32).write(before) };
     }
 }
 
-/// What of a pool outlives the work on it.
+/// The state of the pool between two uses.
 static STATE: Nucleus<Cell<State>> = Nucleus::new(Cell::new(State::NEW));
 
-/// Works on labels. `payer` pays for what is made.
+/// Runs `work` on the pool of labels; `payer` pays for new nodes.
 pub fn with<T>(held: Held, payer: Ref<Account>, work: impl FnOnce(&mut Pool<Nodes>) -> T) -> T {
     let state = STATE.get(held);
     let nodes = Nodes { held, refused: Cell::new(Error::TooManyHandles), given_back: None };
@@ -74,7 +75,7 @@ pub fn with<T>(held: Held, payer: Ref<Account>, work: impl FnOnce(&mut Pool<Node
     state.set(pool.state());
     let mut next = pool.memory().given_back;
     while let Some(id) = next {
-        // SAFETY: it was allocated, nobody has it any more, and it begins with the number of the one before.
+        // SAFETY: the node was allocated, nothing refers to it any more, and `free` wrote the next number to its start.
         let node = unsafe {
             next = Id::new((Nodes::address(id) as *const u32).read());
             Ref::new(Nodes::address(id) as *mut Node)
@@ -84,40 +85,41 @@ pub fn with<T>(held: Held, payer: Ref<Account>, work: impl FnOnce(&mut Pool<Node
     outcome
 }
 
-/// Why a node was not made: the account's error, or a label would have more handles that are alike than it has room for.
+/// The cause of [`Exhausted`]: the account's error, or `TooManyHandles`: a label has no room for another handle so alike.
 pub fn refusal(pool: &Pool<Nodes>, _: Exhausted) -> Error {
     pool.memory().refused.get()
 }
 
-/// Nodes of labels that are looked at in a step, and comparisons that it makes.
+/// How much a step does: nodes of labels that it looks at, and comparisons.
 const EFFORT: u32 = 1;
 
-/// What is asked when a domain is made, or gets labels. What was found out stays until [`forget`].
+/// Rule of [`ask`]: labels that a new domain inherits. The result stays until another question on this CPU, or [`forget`].
 pub const INHERITS: u8 = 2;
-/// See [`INHERITS`].
+/// Rule: labels that a new domain is given. The result stays, too.
 pub const GIVEN: u8 = 3;
-/// The least upper bound of two labels is asked for; the greatest lower one is the next.
+/// Rule: the least upper bound of two labels; the next number: the greatest lower bound.
 pub const BOUND: u8 = 4;
-/// The label of portals is asked for. What was found out stays.
+/// Rule: the label of a portal. The result stays, too.
 pub const PORTAL: u8 = 12;
-/// What a caller may do is asked, or a domain with a page.
+/// Rule: what a caller may do with something labelled, or a domain with a page.
 pub const MAY: u8 = 6;
-/// Whether a domain may report something to another one is asked.
+/// Rule: whether a domain may report something to another one.
 pub const REPORTS: u8 = 7;
-/// Whether two domains may share memory is asked.
+/// Rule: whether two domains may share memory.
 pub const SHARE: u8 = 11;
-/// Whether a domain may change an object is asked.
+/// Rule: whether a domain may change an object.
 pub const CHANGES: u8 = 9;
-/// The label of an object is asked for. What was found out stays.
+/// Rule: the label that a new object is given. The result stays, too.
 pub const OBJECT: u8 = 8;
-/// The same, if nobody names one.
+/// Rule: the label that a new object inherits. The result stays, too.
 pub const OBJECT_INHERITS: u8 = 10;
-/// The labels of a message are asked for.
+/// Rule: the labels of a message that is sent.
 pub const SENDS: u8 = 13;
-/// What becomes of a message is asked, in four ways.
+/// Rule: what becomes of a message that a receiver takes; four numbers, for explicit receivers or not, with a verify label
+/// or not.
 pub const TAKES: u8 = 14;
 
-/// Makes a step of finding out something about some labels, at most seven. `Repeat`: who asks the same again goes on with it.
+/// Evaluates a rule about some labels, at most seven, for one step. After `Repeat`, the same question continues the work.
 pub fn ask<T>(
     held: Held,
     rule: u8,
@@ -141,7 +143,7 @@ fn step(
     labels: &[Label],
     ask: &mut dyn FnMut(&mut Pool, &mut Work) -> Result<(), rules::Stop>,
 ) -> Result<(), Stop> {
-    // Nobody else has it: what is asked asks nothing.
+    // Never borrowed here: a rule does not ask another one.
     let cpu = cpu::this(held);
     let Ok(mut unfinished) = cpu.unfinished.try_borrow_mut() else { return Err(Stop::Repeat) };
     with(held, payer, |pool| {
@@ -160,20 +162,20 @@ fn step(
     })
 }
 
-/// Whether this was asked before, by who asks on this CPU, and what was found out stays.
+/// Whether this CPU has the result of this question, of a kind whose results stay.
 #[inline(never)]
 pub fn knows(held: Held, rule: u8, payer: Ref<Account>, labels: &[Label]) -> bool {
     let cpu = cpu::this(held);
     cpu.unfinished.try_borrow().is_ok_and(|unfinished| with(held, payer, |pool| unfinished.knows(pool, rule, labels)))
 }
 
-/// Ends what is being found out for this account, which is about to go.
+/// Drops all CPUs' questions and results that this account pays for; it is about to be removed.
 #[inline(never)]
 pub fn forget(payer: Ref<Account>) {
     cpu::all(payer.held()).for_each(|cpu| forget_on(cpu, payer));
 }
 
-/// Ends what was found out for this account by who asks on this CPU, and needs it no more. Others go on with theirs.
+/// Drops this CPU's question and result that the account pays for, once the result was used; those of other CPUs stay.
 pub fn forget_here(payer: Ref<Account>) {
     forget_on(cpu::this(payer.held()), payer);
 }
@@ -187,7 +189,7 @@ fn forget_on(cpu: Ref<Cpu>, payer: Ref<Account>) {
     }
 }
 
-/// Frees some of the nodes that nobody refers to any more; true if there are no more. An account that ends with one may leave others.
+/// Frees some unused nodes; true if none are left. Freeing one may end an account, whose label then leaves more.
 #[inline(never)]
 pub fn tidy(held: Held, payer: Ref<Account>) -> bool {
     const NODES: usize = 2;
@@ -197,13 +199,13 @@ pub fn tidy(held: Held, payer: Ref<Account>) -> bool {
     }
 }
 
-/// Whether there are no nodes to free.
+/// Whether there are no unused nodes to free.
 #[inline(always)]
 pub fn is_tidy(held: Held) -> bool {
     STATE.get(held).get().is_tidy()
 }
 
-/// A domain gets labels, which are its from now on. It has the usual ones.
+/// Gives `labels` to a domain that has the usual ones; it must release them.
 pub fn give(domain: Ref<Domain>, labels: Labels) -> Result<Ref<Labelled>, Error> {
     let mut labelled: Fresh<Labelled> = slab::allocate(domain.account)?;
     *labelled = Labelled {
@@ -220,7 +222,7 @@ pub fn give(domain: Ref<Domain>, labels: Labels) -> Result<Ref<Labelled>, Error>
     Ok(labelled)
 }
 
-/// Where the labels of a domain's portals stand.
+/// The labels of a domain's portals, made if missing.
 pub fn of_portals(domain: Ref<Domain>) -> Result<Ref<PortalLabels>, Error> {
     let labelled = domain.labelled().map_or_else(|| give(domain, USUAL), Ok)?;
     if let Some(labels) = labelled.of_portals.get() {
@@ -233,7 +235,7 @@ pub fn of_portals(domain: Ref<Domain>) -> Result<Ref<PortalLabels>, Error> {
     Ok(labels)
 }
 
-/// Lets go of a label of the portals of a domain, which is dead; false if there is none left.
+/// A step of releasing the labels of a dead domain's portals; false if there was nothing left.
 pub fn take_of_portals(domain: Ref<Domain>) -> bool {
     let Some(labelled) = domain.labelled() else { return false };
     let Some(labels) = labelled.of_portals.get() else { return false };
@@ -250,7 +252,7 @@ pub fn take_of_portals(domain: Ref<Domain>) -> bool {
     true
 }
 
-/// Lets go of the labels of a domain, which is dead.
+/// Releases the labels of a dead domain.
 #[inline(never)]
 pub fn take(domain: Ref<Domain>) {
     let Some(labelled) = domain.labelled() else { return };
@@ -268,24 +270,24 @@ pub fn payer<T>(object: Ref<T>) -> Ref<Account> {
     frames::record(object.held(), frames::frame_of(object.address())).account()
 }
 
-/// The label of what a small object is, which an account pays for.
+/// The label of a small object: that of the account that pays for it.
 pub fn of_object<T>(object: Ref<T>) -> Label {
     payer(object).label.get()
 }
 
-/// The domain has these labels from now on.
+/// Updates whether the domain may use objects with the label {1}, as it gets these labels.
 #[inline(never)]
 pub fn note(domain: Ref<Domain>, labels: &Labels) {
     domain.is_barred.set(!may_use_plain(domain, labels));
 }
 
-/// Whether a domain with these labels may use what has the label {1}: see [`rules::may_use_plain`].
+/// Whether a domain with these labels may use objects with the label {1}: see [`rules::may_use_plain`].
 #[inline(never)]
 pub fn may_use_plain(domain: Ref<Domain>, labels: &Labels) -> bool {
     with(domain.held(), domain.account, |pool| rules::may_use_plain(pool, labels))
 }
 
-/// Whether the domain may change what has the label {1}.
+/// Whether the domain may change objects with the label {1}.
 #[inline(never)]
 pub fn may_change_plain(domain: Ref<Domain>) -> bool {
     let asked = |labelled: Ref<Labelled>| {
@@ -294,23 +296,23 @@ pub fn may_change_plain(domain: Ref<Domain>) -> bool {
     domain.labelled().is_none_or(asked)
 }
 
-/// Lets go of labels that a domain had, or was to have.
+/// Releases labels that a domain had, or was to get.
 pub fn release(domain: Ref<Domain>, labels: Labels) {
     release_both(domain.account, labels);
 }
 
-/// Lets go of both labels, of an account.
+/// Releases both labels, for which an account pays.
 pub fn release_both(account: Ref<Account>, labels: Labels) {
     release_all(account, &[labels.send, labels.receive]);
 }
 
-/// Lets go of a label of an account.
+/// Releases a label, for which an account pays.
 #[inline(never)]
 pub fn release_of(account: Ref<Account>, label: Label) {
     release_all(account, &[label]);
 }
 
-/// Lets go of labels of an account.
+/// Releases labels, for which an account pays; their unused nodes are freed later.
 #[inline(never)]
 pub fn release_all(account: Ref<Account>, labels: &[Label]) {
     with(account.held(), account, |pool| labels.iter().for_each(|label| pool.release_later(*label)));
