@@ -1,5 +1,5 @@
-//! The kernel log, for `dmesg`: the last 12 KiB of lines of nucleus and components, and as much about programs. So what
-//! programs say and die of pushes out nothing else.
+//! The kernel log, for `dmesg`: the last 12 KiB of lines of nucleus and components, and another 12 KiB about programs. So
+//! lines of programs, and of their deaths, displace no others.
 
 use crate::cpus::timer;
 use crate::objects::{Domain, Semaphore};
@@ -19,12 +19,13 @@ pub fn part_of(domain: Ref<Domain>) -> usize {
     if domain.is_program() { PROGRAMS } else { SYSTEM }
 }
 
-/// In this order: see [`LOG_PARTS`].
+/// Debuggers read the log: [`LOG_PARTS`] documents the order of the fields.
 #[repr(C)]
 struct Log {
     bytes: Cell<[u8; BYTES]>,
-    /// Bytes ever written to each part.
+    /// Bytes written to each part since boot.
     written: [Cell<u64>; 2],
+    /// V on it whenever a line is appended.
     semaphore: Cell<Link<Semaphore>>,
 }
 
@@ -47,36 +48,36 @@ impl Log {
     }
 }
 
-/// Writes the text to the begin of some bytes.
+/// Copies the text to the start of `bytes`.
 fn write(bytes: &[Cell<u8>], text: &[u8]) {
     let bytes = &bytes[..text.len()];
-    // SAFETY: as many cells as bytes; a text that lies in the cells may overlap with where it goes.
+    // SAFETY: `bytes` has as many cells as the text has bytes. Source and destination may overlap.
     unsafe { bytes.as_ptr().cast::<u8>().cast_mut().copy_from(text.as_ptr(), text.len()) }
 }
 
 /// A part of a line.
 #[derive(Clone, Copy)]
 pub enum Part<'a> {
-    /// As it is.
+    /// Text of the nucleus.
     Text(&'a str),
-    /// Bytes that were put together of parts before.
+    /// Bytes composed of parts before.
     Ready(&'a [u8]),
-    /// Bytes that should be text; what is not printable ASCII becomes a dot.
+    /// Untrusted bytes; what is not printable ASCII becomes a dot.
     Foreign(&'a [u8]),
     /// Decimal.
     Number(u64),
-    /// Hexadecimal, with 0x.
+    /// Hexadecimal, after 0x.
     Hex(u64),
 }
 
-/// Foreign bytes that are looked at before they are put together.
+/// Bytes of a [`Part::Foreign`] that are filtered and written at once.
 const PIECE: usize = 64;
 
-/// A byte of 1, and one of the highest bit, in each byte of a word.
+/// The lowest bit of each byte of a word, and the highest.
 const ONES: u64 = 0x0101_0101_0101_0101;
 const HIGH: u64 = ONES << 7;
 
-/// Eight bytes, all at once, each a dot if it is not printable ASCII.
+/// Replaces by dots, in eight bytes at once, what is not printable ASCII.
 fn printable(bytes: [u8; 8]) -> [u8; 8] {
     let word = u64::from_le_bytes(bytes);
     let control = !((word | HIGH) - ONES * b' ' as u64);
@@ -85,10 +86,11 @@ fn printable(bytes: [u8; 8]) -> [u8; 8] {
     ((word & !(dots * 0xff)) | (dots * b'.' as u64)).to_le_bytes()
 }
 
-/// Eight bytes of a domain's name: what is not graphic ASCII, and what could end a signature, becomes a dot; zeros stay.
+/// Replaces by dots, in eight bytes of a domain's name, what is not graphic ASCII, and `:` and `#`, which end a name in the
+/// log. Zeros stay.
 pub fn name(word: u64) -> u64 {
     let low = word & !HIGH;
-    // The highest bit of each byte: whether it is another one than this.
+    // The highest bit of each byte: whether the byte differs from `byte`.
     let is_not = |byte: u8| ((low ^ (ONES * byte as u64)) + !HIGH) | word;
     let graphic = (low + ONES * (0x7f - b' ' as u64)) & is_not(b':') & is_not(b'#') & is_not(0x7f);
     let dots = ((word | !graphic) & is_not(0) & HIGH) >> 7;
@@ -99,7 +101,7 @@ impl Ring<'_> {
     fn put(&self, text: &[u8]) {
         let start = self.written.get() as usize % self.bytes.len();
         self.written.update(|written| written + text.len() as u64);
-        // Round the end, if it reaches so far: no line is as long as a part.
+        // Wraps round the end: no text is longer than the ring.
         let (text, rest) = text.split_at(text.len().min(self.bytes.len() - start));
         write(&self.bytes[start..], text);
         if !rest.is_empty() {
@@ -144,7 +146,7 @@ impl Ring<'_> {
     }
 }
 
-/// Eight hexadecimal digits, all at once: the nibbles are spread over the bytes of a word.
+/// Eight hexadecimal digits, computed at once: the nibbles are spread over the bytes of a word.
 fn hex_digits(number: u32) -> [u8; 8] {
     let mut word = number as u64;
     word = (word | word << 16) & 0x0000_ffff_0000_ffff;
@@ -154,8 +156,8 @@ fn hex_digits(number: u32) -> [u8; 8] {
     (word + ONES * b'0' as u64 + letters * (b'a' - b'0' - 10) as u64).to_be_bytes()
 }
 
-/// Eight decimal digits of a number below 10^8, all at once: halves, their halves, and theirs again, each in a part
-/// of a word of its own, divided by multiplying.
+/// Eight decimal digits of a number below 10^8, computed at once: the number is split into halves of its digits three times,
+/// each in a part of a word of its own. Multiplications replace the divisions.
 fn digits(number: u32) -> [u8; 8] {
     let mut word = (number % 10_000) as u64 * (1 << 32) + (number / 10_000) as u64;
     let hundreds = (word * 10_486) >> 20 & 0x0000_007f_0000_007f;
@@ -166,12 +168,12 @@ fn digits(number: u32) -> [u8; 8] {
 }
 
 const LINE_BYTES: usize = 448;
-/// Bytes that are added to such a line at once, at most.
+/// Most bytes that [`go_on`] adds to a line at once.
 const ADDED_BYTES: u64 = 160;
 
-/// A line that is put together in several steps, where no user can write.
+/// A line that is composed in several steps, in memory that no user can write.
 struct Line {
-    /// Whose it is: who begins another one meanwhile takes its place.
+    /// Address of the activation that composes the line; 0 = none. Another one that begins a line meanwhile replaces it.
     owner: Cell<usize>,
     written: Cell<u64>,
     bytes: Cell<[u8; LINE_BYTES]>,
@@ -180,7 +182,7 @@ struct Line {
 static LINE: Nucleus<Line> =
     Nucleus::new(Line { owner: Cell::new(0), written: Cell::new(0), bytes: Cell::new([0; LINE_BYTES]) });
 
-/// Begins a line of the owner.
+/// Begins the owner's line.
 pub fn begin(held: Held, owner: usize, parts: &[Part]) {
     let line = LINE.get(held);
     line.owner.set(owner);
@@ -188,7 +190,7 @@ pub fn begin(held: Held, owner: usize, parts: &[Part]) {
     go_on(held, owner, parts);
 }
 
-/// Adds to the owner's line, if it is still there, and there is room for as much as may be added at once.
+/// Adds to the owner's line, if it was not replaced and has room for [`ADDED_BYTES`].
 #[inline(never)]
 pub fn go_on(held: Held, owner: usize, parts: &[Part]) {
     let line = LINE.get(held);
@@ -198,7 +200,7 @@ pub fn go_on(held: Held, owner: usize, parts: &[Part]) {
     }
 }
 
-/// Appends the owner's line to a part of the log; false if it is not there any more.
+/// Appends the owner's line to a part of the log; false if it was replaced.
 #[inline(never)]
 pub fn finish(held: Held, part: usize, owner: usize) -> bool {
     let line = LINE.get(held);
@@ -215,7 +217,7 @@ pub fn line(held: Held, parts: &[Part]) {
     line_in(held, SYSTEM, parts, &[]);
 }
 
-/// Appends a line with the time before it to a part of the log. No formatting machinery: this happens with interrupts off.
+/// Appends a line, after the time, to a part of the log. It avoids `core::fmt`, which takes long: interrupts are off.
 pub fn line_in(held: Held, part: usize, parts: &[Part], more: &[Part]) {
     let ring = LOG.get(held).ring(part);
     let microseconds = timer::nanoseconds() / 1000;
@@ -232,7 +234,7 @@ pub fn line_in(held: Held, part: usize, parts: &[Part], more: &[Part]) {
     }
 }
 
-/// V on this semaphore whenever the log grows.
+/// Sets the semaphore that gets a V whenever the log grows.
 pub fn set_semaphore(semaphore: Ref<Semaphore>) {
     let held = semaphore.held();
     semaphore.hold();
@@ -241,7 +243,8 @@ pub fn set_semaphore(semaphore: Ref<Semaphore>) {
     }
 }
 
-/// Copies from byte `position` since boot on of a part of the log and gives the position after; see `abi::info::LOG`.
+/// Copies bytes of a part of the log from `position` on, which counts bytes since boot. Gives the position after them; if
+/// the position was overwritten, see `abi::info::LOG`.
 pub fn read(held: Held, part: usize, position: u64, into: &mut [u8]) -> u64 {
     let ring = LOG.get(held).ring(part);
     let (written, bytes) = (ring.written.get(), ring.bytes.len());
@@ -253,7 +256,7 @@ pub fn read(held: Held, part: usize, position: u64, into: &mut [u8]) -> u64 {
     let start = at as usize % bytes;
     let count = into.len().min((written - at) as usize).min(bytes - start);
     let from = &ring.bytes[start..start + count];
-    // SAFETY: as many bytes as cells.
+    // SAFETY: both have `count` bytes, and `into` is no part of the log.
     unsafe { into[..count].as_mut_ptr().copy_from(from.as_ptr().cast(), count) }
     at + count as u64
 }

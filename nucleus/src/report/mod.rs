@@ -1,4 +1,4 @@
-//! What the nucleus reports: its log, records of events, its last words.
+//! What the nucleus reports: the kernel log, records of events, panics.
 
 pub mod log;
 pub mod panic;

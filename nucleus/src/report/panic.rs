@@ -1,4 +1,4 @@
-//! The end: what went wrong, a symbolised backtrace, and the machine stops with a failing status.
+//! Panics: prints the message and a symbolised backtrace, and stops the machine with a failing status.
 
 use crate::arch::memory::{self, IMAGE};
 use crate::arch::{processor, serial};
@@ -14,11 +14,12 @@ static SYMBOLS: Boot<&'static [u8]> = Boot::new(&[]);
 
 /// Uses these symbols from now on.
 pub fn set_symbols(symbols: &'static [u8]) {
-    // SAFETY: the loader calls this before there are threads.
+    // SAFETY: the loader calls this at boot. There are no threads yet, and the other CPUs wait for the nucleus lock, so
+    // nothing reads the symbols meanwhile.
     unsafe { *SYMBOLS.write() = symbols };
 }
 
-/// A text as it is: how a `str` is displayed, with a width or without, takes more code than all else here.
+/// A text without padding: the `Display` of `str` takes more code than the rest of this module.
 pub struct Text<'a>(pub &'a str);
 
 impl fmt::Display for Text<'_> {
@@ -49,7 +50,7 @@ fn panic(info: &PanicInfo) -> ! {
     backtrace(processor::frame_pointer())
 }
 
-/// A trap in the nucleus itself.
+/// Reports a trap in the nucleus itself.
 pub fn trap(vector: u64, code: u64, pc: u64, sp: u64, frame: u64, address: u64) -> ! {
     let _ = writeln!(Line, "\nnucleus: trap {vector}, code {code:#x}, pc {pc:#x}, sp {sp:#x}, address {address:#x}");
     name(pc as usize);
@@ -61,12 +62,13 @@ fn backtrace(mut frame: usize) -> ! {
         if frame < IMAGE || !frame.is_multiple_of(8) {
             break;
         }
-        // SAFETY: frame pointers of the nucleus lead through its stacks.
+        // SAFETY: the nucleus is built with frame pointers, and this one is aligned and in the image's range: it points to a
+        // frame of a mapped stack of the nucleus.
         let (next, pc) = unsafe { (*(frame as *const usize), *((frame + 8) as *const usize)) };
         if pc < IMAGE {
             break;
         }
-        // The call may be the last instruction of its function.
+        // A call may be the last instruction of its function: then the return address lies in the next one.
         name(pc - 1);
         frame = next;
     }

@@ -1,9 +1,9 @@
-//! What an error is called in the log and in the last words.
+//! Texts of errors for the log and panics.
 
 use abi::Error;
 
-/// The meaning of an error with which the start of the system, the call of a handler, or a touch of a window is likely to end. The texts of all errors would
-/// make the nucleus larger by 2 KiB.
+/// The text of an error that is likely when the system starts, a handler is called, or a window is accessed. The texts of
+/// all errors would make the nucleus larger by 2 KiB.
 pub const fn reason(error: Error) -> &'static str {
     match error {
         Error::Empty => const { Error::Empty.text() },

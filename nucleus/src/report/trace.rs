@@ -1,10 +1,11 @@
-//! With the feature `trace`: a record of each event, written to the emulator's debug console; the format is the
-//! crate `trace`, the reader `./x trace`. Without it all of this is nothing.
+//! With the feature `trace`: a record of each event, written to the emulator's debug console. The crate `trace` defines the
+//! format, and `./x trace` reads it. Without the feature, these functions do nothing.
 //!
-//! Writing takes time. What it took so far is subtracted from the time in each record, so that times are about those
-//! of a nucleus that does not trace; slices and deadlines end by the clock, writing included.
+//! Writing takes time. Each record's time is less by what writing took so far, so that times are about those of a nucleus
+//! that does not trace. But slices and deadlines end by the clock, writing included.
 //!
-//! Short ways leave records too, without the nucleus lock: the records have a lock of their own, which is taken last.
+//! In such a build every crossing takes the slow path, where it is recorded (`objects::Domain`). Records have a lock of
+//! their own, which is taken last.
 
 use crate::arch::{memory, processor, timer};
 use crate::cpus::cpu;
@@ -16,20 +17,20 @@ use nucleus_sync::lock::Lock;
 use trace::{Kind, Record, VERSION, text};
 
 struct Own {
-    /// Instructions spent on writing, by all CPUs: their clock is one, and counts the instructions of all.
+    /// Instructions spent on writing, by all CPUs: they share one clock, which counts the instructions of all.
     spent: AtomicU64,
-    /// Time of the last record: those that follow each other at once are not in the wrong order.
+    /// Time of the last record: the next one never gets an earlier time.
     last: AtomicU64,
 }
 
-/// Of who writes a record.
+/// Held while a record is written.
 static LOCK: Lock = Lock::new();
-/// Reached under [`LOCK`], with interrupts off.
+/// Accessed under [`LOCK`], with interrupts off.
 static OWN: Own = Own { spent: AtomicU64::new(0), last: AtomicU64::new(0) };
-/// By CPU: an interrupt is being taken.
+/// For each CPU: whether it is handling an interrupt.
 static INTERRUPT: [AtomicBool; MAX_CPUS] = [const { AtomicBool::new(false) }; MAX_CPUS];
 
-/// Whether this CPU is taking an interrupt.
+/// Whether this CPU is handling an interrupt.
 fn interrupted(held: Held) -> &'static AtomicBool {
     &INTERRUPT[cpu::this(held).number as usize % MAX_CPUS]
 }
@@ -41,13 +42,14 @@ fn record(held: Held, kind: Kind, thread: u16, domain: Link<Domain>, operands: [
     }
 }
 
-/// The record of something on this CPU, still without its time.
+/// A record of an event on this CPU, without its time.
 fn here(held: Held, kind: Kind, thread: u16, domain: Link<Domain>, operands: [u64; 2]) -> Record {
     let domain = domain.map_or(0, |domain| domain.number as u32);
     Record { kind, cpu: cpu::this(held).number, thread, domain, time: 0, operands }
 }
 
-/// Writes a record, of now. `unseen`: ticks spent besides those between the two looks at the clock.
+/// Writes a record with the present time. `unseen`: instructions spent on it besides those between the two readings of the
+/// clock.
 #[inline(never)]
 fn write(mut record: Record, unseen: u64) {
     if !LOCK.announce() {
@@ -66,7 +68,7 @@ fn number(thread: Link<Thread>) -> u16 {
     thread.map_or(0, |thread| thread.number)
 }
 
-/// The nucleus begins.
+/// The nucleus starts.
 pub fn begin(held: Held) {
     record(held, Kind::Begin, 0, None, [VERSION, 0]);
 }
@@ -113,13 +115,13 @@ pub fn call(caller: Ref<Activation>, entry: Ref<Entry>, word0: u64, upcall: bool
     }
 }
 
-/// The call that is made next shows a window.
+/// The next call shows a window.
 #[inline(always)]
 pub fn window(caller: Ref<Activation>, word: u64) {
     record(caller.held(), Kind::Window, number(caller.thread.get()), Some(caller.domain), [word, 0]);
 }
 
-/// Instructions of a crossing that are not its own; an upcall takes the slow path anyway.
+/// Instructions that a crossing takes only because it is traced; an upcall takes the slow path anyway.
 fn unseen(upcall: bool) -> u64 {
     if upcall { timer::UNSEEN[0] } else { timer::UNSEEN.iter().sum() }
 }
@@ -133,7 +135,7 @@ fn of_call(caller: Ref<Activation>, entry: Ref<Entry>, word0: u64, upcall: bool)
     here(held, kind, number(caller.thread.get()), Some(caller.domain), [callee, service])
 }
 
-/// The number of the domain that a call leads to.
+/// The number of a call's callee.
 fn callee_of(entry: Ref<Entry>) -> u64 {
     entry.callee().map_or(0, |callee| callee.number)
 }
@@ -148,7 +150,7 @@ pub fn refused(caller: Ref<Activation>, entry: Ref<Entry>, error: Error) {
     }
 }
 
-/// The top of a chain goes back to its caller.
+/// The top of a chain returns to its caller.
 #[inline(always)]
 pub fn back(thread: Link<Thread>, top: Ref<Activation>, caller: Ref<Activation>) {
     if cfg!(feature = "trace") {
@@ -161,7 +163,7 @@ fn of_return(thread: Link<Thread>, top: Ref<Activation>, caller: Ref<Activation>
     here(held, Kind::Return, number(thread), Some(top.domain), [caller.domain.number, 0])
 }
 
-/// What is left of a thread's chain ends with `top`.
+/// A thread's chain was cut: `top` is the top of what is left.
 #[inline(always)]
 pub fn cut(thread: Ref<Thread>, top: Link<Activation>) {
     let held = thread.held();
@@ -175,7 +177,7 @@ pub fn cut(thread: Ref<Thread>, top: Link<Activation>) {
     }
 }
 
-/// A thread takes over an activation of a chain, the top first.
+/// A thread takes over an activation of an orphaned chain, the top first.
 #[inline(always)]
 pub fn adopt(thread: Link<Thread>, activation: Ref<Activation>, is_top: bool) {
     let held = activation.held();
@@ -184,18 +186,17 @@ pub fn adopt(thread: Link<Thread>, activation: Ref<Activation>, is_top: bool) {
     }
 }
 
-/// A thread goes on.
+/// A thread runs, on its CPU.
 #[inline(always)]
 pub fn run(thread: Ref<Thread>) {
     let held = thread.held();
     if cfg!(feature = "trace") {
-        // A chain that is cut off while it runs on another CPU goes on there, with another thread.
         let run = here(held, Kind::Run, thread.number, thread.top.get().map(|top| top.domain), [0, 0]);
         write(Record { cpu: thread.cpu.get().number, ..run }, timer::UNSEEN[0]);
     }
 }
 
-/// A thread stops; `event` is what `sched` is told of it, 0 if it waits.
+/// A thread stops; `event` is the one that `sched` gets, 0 if the thread waits.
 #[inline(always)]
 pub fn stop(thread: Ref<Thread>, event: u64) {
     let held = thread.held();
@@ -241,7 +242,7 @@ pub fn exception(activation: Ref<Activation>, vector: u64, code: u64) {
     record(held, Kind::Exception, number(activation.thread.get()), Some(activation.domain), [vector, code]);
 }
 
-/// An interrupt is taken.
+/// This CPU begins to handle an interrupt.
 #[inline(always)]
 pub fn interrupt(held: Held, vector: u64) {
     if cfg!(feature = "trace") {
@@ -253,7 +254,7 @@ pub fn interrupt(held: Held, vector: u64) {
     }
 }
 
-/// It was taken.
+/// The interrupt was handled.
 #[inline(always)]
 pub fn interrupt_over(held: Held) {
     if cfg!(feature = "trace") {
@@ -261,7 +262,7 @@ pub fn interrupt_over(held: Held) {
     }
 }
 
-/// A line for the log.
+/// A line is appended to the log.
 pub fn log(activation: Ref<Activation>, line: &[u8]) {
     let held = activation.held();
     if cfg!(feature = "trace") {
