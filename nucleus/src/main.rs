@@ -1,12 +1,12 @@
 //! The nucleus: the only privileged code of Cairn.
 //!
-//! It switches between protection domains and keeps the objects that this takes: accounts, domains,
-//! activations, threads, portal tables, mappings, semaphores. It has one system call (traverse a portal),
-//! one kernel stack per CPU, and no policy.
+//! It switches between protection domains and keeps the objects that this needs: accounts, domains, activations, threads,
+//! portal tables, mappings, semaphores, ports, labels. It has one system call (traverse a portal), one kernel stack per CPU,
+//! and no policy.
 #![no_std]
 #![no_main]
 
-// For editors, which check for the host: see `runtime`.
+// Editors check for the host, where `std` has the panic handler: see `runtime`.
 #[cfg(not(target_os = "none"))]
 extern crate std;
 
@@ -36,7 +36,7 @@ unsafe extern "C" {
     static boot_stack_top: u8;
 }
 
-/// From the loader's assembly, on the boot stack, which becomes the CPU's kernel stack.
+/// Entered from the boot assembly, on the boot stack, which becomes the first CPU's kernel stack.
 #[unsafe(no_mangle)]
 extern "C" fn boot_rust(start_info: u64) -> ! {
     let held = lock::begin();
@@ -50,7 +50,7 @@ extern "C" fn boot_rust(start_info: u64) -> ! {
     }
 }
 
-/// Everything up to the first thread. What only this needs lies in pages that are given back.
+/// Boots up to the first thread. Code that only this needs lies in pages that are freed afterwards.
 #[unsafe(link_section = ".init")]
 #[inline(never)]
 fn boot(held: Held, start_info: u64) -> Result<Ref<Thread>, &'static str> {

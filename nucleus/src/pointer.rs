@@ -1,9 +1,9 @@
 //! Pointers to the objects of the nucleus.
 //!
-//! Objects live in frames of the direct map from their making until their original entry is removed;
-//! whoever removes them first takes them out of every place that names them. The nucleus runs with
-//! interrupts off under one lock, so one CPU at a time touches them. Nobody has an object to himself but its maker ([`Fresh`]):
-//! what of it changes stands in cells, and all that a [`Ref`] gives is shared.
+//! Objects live in frames of the direct map until their original entry is removed. The removal first deletes every reference
+//! to the object. The nucleus runs with interrupts off, under one lock, so only one CPU at a time accesses objects. The
+//! exception are the fast paths: they change a few fields without the lock ([`look`]). Only the maker of an object has
+//! exclusive access ([`Fresh`]). A [`Ref`] gives shared access: what changes is in cells.
 
 use core::cell::{Cell, UnsafeCell};
 use core::marker::PhantomData;
@@ -11,24 +11,24 @@ use core::ops::{Deref, DerefMut};
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
-/// The nucleus lock is this CPU's. It takes no room, and only the way into the nucleus that took the lock makes it; whoever has
-/// it, or a pointer that was had with it, gives it on.
+/// A token: this CPU holds the nucleus lock. It has no size. Only code that took the lock makes one; others get it from
+/// their caller, or from a [`Ref`].
 #[derive(Clone, Copy)]
 pub struct Held(PhantomData<*mut ()>);
 
 impl Held {
     /// # Safety
-    /// This CPU has the nucleus lock, and keeps it as long as the value, or what is reached with it, is used.
+    /// This CPU holds the nucleus lock, and keeps it as long as the value, or what is reached with it, is used.
     pub const unsafe fn new() -> Self {
         Self(PhantomData)
     }
 }
 
-/// A pointer to a live object, copied freely; see the module.
+/// A pointer to a live object, with shared access; see the module.
 #[repr(transparent)]
 pub struct Ref<T>(NonNull<T>);
 
-/// A [`Ref`] or nothing, in one word.
+/// An optional [`Ref`], in one word.
 pub type Link<T> = Option<Ref<T>>;
 
 impl<T> Clone for Ref<T> {
@@ -46,9 +46,9 @@ impl<T> Eq for Ref<T> {}
 
 impl<T> Ref<T> {
     /// # Safety
-    /// `pointer` is not null and points to a `T` (or to zeros that are a valid `T`) that lives as the module says.
+    /// `pointer` is not null and points to a valid `T`, which lives and is accessed as the module says.
     pub const unsafe fn new(pointer: *mut T) -> Self {
-        // SAFETY: not null by contract.
+        // SAFETY: `pointer` is not null, by contract.
         Self(unsafe { NonNull::new_unchecked(pointer) })
     }
     /// # Safety
@@ -56,7 +56,7 @@ impl<T> Ref<T> {
     pub unsafe fn link(address: usize) -> Link<T> {
         NonNull::new(address as *mut T).map(Self)
     }
-    /// Whoever has a pointer has the lock.
+    /// The token of the nucleus lock: code with a pointer holds it, except where it waits for it.
     pub const fn held(self) -> Held {
         Held(PhantomData)
     }
@@ -70,32 +70,35 @@ impl<T> Ref<T> {
     }
 }
 
-/// A link that another CPU may change meanwhile, on a fast path, without the lock. What that CPU did before is seen from here on.
+/// Reads a link that another CPU may change meanwhile, on a fast path without the lock. Acquire: what that CPU wrote before
+/// is visible afterwards.
 #[inline(always)]
 pub fn look<T>(link: &Cell<Link<T>>) -> Link<T> {
-    // SAFETY: an aligned word, which holds an address of a live object or 0: objects go only with the lock.
+    // SAFETY: a link is an aligned word, 0 or the address of a live object: objects are freed only under the lock, which is
+    // held.
     unsafe { Ref::link(AtomicUsize::from_ptr(link.as_ptr().cast()).load(Ordering::Acquire)) }
 }
 
 impl<T> Deref for Ref<T> {
     type Target = T;
     fn deref(&self) -> &T {
-        // SAFETY: the object lives until nothing names it any more, and nobody has it to himself (the module says why).
+        // SAFETY: the object lives until nothing refers to it any more, and it is shared: there is no exclusive access (see
+        // the module).
         unsafe { self.0.as_ref() }
     }
 }
 
-/// An object that was just made: only its maker knows it.
+/// An object that was just made: only its maker has access.
 pub struct Fresh<T>(Ref<T>);
 
 impl<T> Fresh<T> {
     /// # Safety
-    /// As [`Ref::new`], and nobody else has a pointer to it.
+    /// As [`Ref::new`], and there is no other pointer to the object.
     pub unsafe fn new(pointer: *mut T) -> Self {
-        // SAFETY: by contract.
+        // SAFETY: by contract, as for `Ref::new`.
         Self(unsafe { Ref::new(pointer) })
     }
-    /// Others may know it from here on.
+    /// Ends the exclusive access.
     pub fn share(self) -> Ref<T> {
         self.0
     }
@@ -109,16 +112,16 @@ impl<T> Deref for Fresh<T> {
 }
 impl<T> DerefMut for Fresh<T> {
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: nobody else knows the object.
+        // SAFETY: this is the only pointer to the object, and it is mutably borrowed.
         unsafe { &mut *self.0.pointer() }
     }
 }
 
-/// A static of the nucleus, reached only with interrupts off under the nucleus lock.
+/// A static of the nucleus, accessed only under the nucleus lock, with interrupts off.
 #[repr(transparent)]
 pub struct Nucleus<T>(T);
 
-// SAFETY: reached by one CPU at a time: interrupts are off and the nucleus lock is held.
+// SAFETY: only the holder of the nucleus lock can access the value ([`Held`]), with interrupts off: one CPU at a time.
 unsafe impl<T> Sync for Nucleus<T> {}
 
 impl<T> Nucleus<T> {
@@ -131,18 +134,20 @@ impl<T> Nucleus<T> {
     pub fn get(&self, _: Held) -> &T {
         &self.0
     }
-    /// The value as an object of the nucleus.
+    /// The value, as an object of the nucleus.
     pub fn reference(&'static self, _: Held) -> Ref<T> {
-        // SAFETY: a static lives for ever, and gives out nothing that is not shared.
+        // SAFETY: a static is never freed, the lock is held, and only shared access to the value exists.
         unsafe { Ref::new((&raw const self.0).cast_mut()) }
     }
 }
 
-/// A static that is written at boot, while one CPU runs, and only read afterwards.
+/// A static that is written at boot, while other CPUs have not started or wait for the nucleus lock, and only read
+/// afterwards.
 #[repr(transparent)]
 pub struct Boot<T>(UnsafeCell<T>);
 
-// SAFETY: written at boot, while one CPU runs, and only read afterwards.
+// SAFETY: the value is written only at boot, while other CPUs have not started or wait for the nucleus lock; afterwards it
+// is only read.
 unsafe impl<T> Sync for Boot<T> {}
 
 impl<T> Boot<T> {
@@ -153,13 +158,13 @@ impl<T> Boot<T> {
     /// The value.
     #[inline(always)]
     pub fn get(&self) -> &T {
-        // SAFETY: nobody writes it any more.
+        // SAFETY: by the contract of `write`, nothing writes the value while this reference is in use.
         unsafe { &*self.0.get() }
     }
     /// The value, to be written.
     ///
     /// # Safety
-    /// Other CPUs do not run yet, and nothing that [`Boot::get`] or this gave is in use.
+    /// No other CPU accesses the value meanwhile, and no reference from [`Boot::get`] or this function is in use.
     #[allow(clippy::mut_from_ref)]
     pub unsafe fn write(&self) -> &mut T {
         // SAFETY: by contract.

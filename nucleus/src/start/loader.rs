@@ -1,7 +1,7 @@
-//! Starts the first two components from the boot archive: `sigma0`, which alone draws frames, and then
-//! `roottask`, which starts everything else and sees the archive at `layout::ARCHIVE`.
+//! Starts the first two components from the boot archive: `sigma0`, the only domain that can draw frames, and `roottask`,
+//! which starts all others and sees the archive at `layout::ARCHIVE`.
 //!
-//! The format is ELF64, static, page-aligned segments; anything else is an error that names its cause.
+//! The format is static ELF64, with no two segments in one page; anything else is an error that names its cause.
 
 use crate::arch::memory::DIRECT;
 use crate::control::{domain, ready, thread};
@@ -17,9 +17,9 @@ use abi::boot::{BootInfo, ROOTTASK_PATH, SIGMA0_PATH, SYMBOLS_PATH};
 use abi::layout::{self, MAIN_STACK_TOP};
 use abi::rights::{self, Kind, MAP_EXECUTE, MAP_READ, MAP_WRITE};
 
-/// Frames of sigma0's own account.
+/// Frames of `sigma0`'s account.
 const SIGMA0_FRAMES: usize = 256;
-/// Pages of `sigma0`'s main stack, and of `roottask`'s before `sigma0` pages it.
+/// Pages mapped for the main stack of `sigma0`, and of `roottask`, for which `sigma0` is the pager later.
 const STACK_PAGES: [u64; 2] = [1, 2];
 const PRIORITY: u8 = 40;
 
@@ -69,7 +69,7 @@ fn load(domain: Ref<Domain>, file: &[u8]) -> Result<u64, &'static str> {
 fn draw(domain: Ref<Domain>, page: u64, rights: u64) -> Result<(), &'static str> {
     mapping::check_flexpage(page, 0).map_err(|_| "a segment lies outside the user range")?;
     match mapping::draw(domain.account, domain, page, rights) {
-        // Two segments may share a page only if their rights agree; the link script keeps them apart.
+        // The link script gives each segment pages of its own.
         Err(abi::Error::Occupied) => Err("two segments share a page"),
         other => other.map_err(reason),
     }
@@ -78,7 +78,8 @@ fn draw(domain: Ref<Domain>, page: u64, rights: u64) -> Result<(), &'static str>
 fn write(domain: Ref<Domain>, address: u64, bytes: &[u8]) -> Result<(), &'static str> {
     let slot = space::find(domain, address).ok_or("a segment is not mapped")?;
     let target = frames::address_of(slot.frame()) + (address as usize & (FRAME - 1));
-    // SAFETY: within the frame, which was just drawn.
+    // SAFETY: the caller writes within one page, whose frame was just drawn: nothing else uses it, and it is in the direct
+    // map.
     unsafe { core::ptr::copy_nonoverlapping(bytes.as_ptr(), target as *mut u8, bytes.len()) };
     Ok(())
 }
@@ -112,10 +113,10 @@ fn start(
     Ok((domain, thread))
 }
 
-/// Makes both; gives the thread that runs first, of `sigma0`.
+/// Makes both components; gives the thread that runs first, that of `sigma0`.
 #[unsafe(link_section = ".init")]
 pub fn start_components(held: Held, info: &BootInfo) -> Result<Ref<Thread>, &'static str> {
-    // SAFETY: the archive's frames are reserved and stay as they are.
+    // SAFETY: the archive lies in the direct map, its frames are reserved, and nothing ever writes them.
     let archive: &'static [u8] = unsafe {
         core::slice::from_raw_parts((DIRECT + info.archive.start as usize) as *const u8, info.archive.bytes as usize)
     };

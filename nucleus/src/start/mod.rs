@@ -1,4 +1,4 @@
-//! What happens once: other CPUs begin, and the first two components.
+//! Steps of the boot: starts the other CPUs and the first two components.
 
 pub mod loader;
 pub mod others;

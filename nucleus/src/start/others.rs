@@ -1,4 +1,4 @@
-//! Starting the other CPUs, one after the other.
+//! Starts the other CPUs, one at a time.
 
 use crate::arch::memory::DIRECT;
 use crate::arch::{interrupts, processor, special, start};
@@ -11,24 +11,25 @@ use crate::report::log::{self, Part};
 use abi::MAX_CPUS;
 use abi::boot::BootInfo;
 
-/// What each CPU but the first has, mapped for it alone behind a page that is never mapped.
+/// Memory of a CPU other than the first, mapped after an unmapped guard page.
 #[repr(C)]
 struct Area {
     stack: [u8; 2 * FRAME],
-    /// See `entry.s` of AArch64.
+    /// Above the stack: AArch64's `entry.s` clears registers by loading them.
     zeros: [u64; 2],
     cpu: Cpu,
     tables: processor::Tables,
 }
 
-/// Bytes of an area in the nucleus's space, with the page before it.
+/// Bytes of address space for an area, guard page included.
 const AREA_BYTES: usize = 8 * FRAME;
 const AREA_FRAMES: usize = size_of::<Area>().div_ceil(FRAME);
 const _: () = assert!((AREA_FRAMES + 1) * FRAME <= AREA_BYTES);
 
-/// Microseconds until a CPU must be there.
+/// Microseconds within which a CPU must have started.
 const PATIENCE: u64 = 200_000;
 
+/// Waits so long, or until the condition holds; gives whether it holds.
 fn wait(microseconds: u64, until: impl Fn() -> bool) -> bool {
     let end = timer::now() + timer::from_microseconds(microseconds);
     while timer::now() < end {
@@ -40,7 +41,7 @@ fn wait(microseconds: u64, until: impl Fn() -> bool) -> bool {
     until()
 }
 
-/// Starts all CPUs that the firmware reports; those that do not start are reported and left out.
+/// Starts all CPUs that the firmware reports; logs those that do not start, and does without them.
 #[unsafe(link_section = ".init")]
 #[inline(never)]
 pub fn start_others(held: Held, info: &BootInfo) -> Result<(), &'static str> {
@@ -73,7 +74,7 @@ pub fn start_others(held: Held, info: &BootInfo) -> Result<(), &'static str> {
     for number in 1..cpu::present(held) {
         let identity = cpu::identity_of(held, number);
         let block = make_area(held, number, identity)?;
-        // Quiescent: it waits for the lock, which we have.
+        // A CPU that has started is quiescent: it waits for the nucleus lock, which this CPU holds.
         let is_there = |microseconds| wait(microseconds, || block.quiescent.is_quiescent());
         let words = [block.stack.get(), block.address(), begin as *const () as usize];
         let is_begun = start::start(identity, tables, words, &is_there);
@@ -98,7 +99,8 @@ pub fn start_others(held: Held, info: &BootInfo) -> Result<(), &'static str> {
 #[inline(never)]
 fn make_area(held: Held, number: usize, identity: u32) -> Result<Ref<Cpu>, &'static str> {
     let area = own::show_area(held, number * AREA_BYTES, AREA_FRAMES)? as *mut Area;
-    // SAFETY: just mapped, large enough, clear, and used by nobody yet; the block is a field of an object that lives for ever.
+    // SAFETY: the area was just mapped, is large enough and cleared, and nothing else uses it yet. It is never freed, so
+    // neither is the block in it.
     let block: Ref<Cpu> = unsafe {
         (&raw mut (*area).tables).write(processor::Tables::new());
         (&raw mut (*area).cpu).write(Cpu::new(number as u8, identity, &raw const (*area).zeros as usize, DIRECT));
@@ -108,18 +110,19 @@ fn make_area(held: Held, number: usize, identity: u32) -> Result<Ref<Cpu>, &'sta
     Ok(block)
 }
 
-/// Where a CPU comes from `start.s`, on its own stack.
+/// Entered from `start.s` by a CPU that starts, on its own stack.
 extern "C" fn begin(block: Ref<Cpu>) -> ! {
     root::join();
     processor::load_block(block);
     let area = (block.address() - core::mem::offset_of!(Area, cpu)) as *mut Area;
-    // SAFETY: the block is in an area, and knows where it lies there; nobody else has the tables of this CPU.
+    // SAFETY: `block` is the field `cpu` of an area that is never freed, so `area` points to that area; only this CPU uses
+    // its tables.
     processor::load(block, unsafe { &mut (*area).tables });
     start::begun();
     special::turn_off();
     interrupts::init_local();
     let held = lock::join();
-    // Waiting to be begun with is no waiting for the lock.
+    // The wait for the end of the boot does not count as a wait for the lock.
     cpu::this(held).counts.restart();
     root::leave(held);
     dispatch::begin(held)
