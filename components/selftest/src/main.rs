@@ -66,12 +66,13 @@ use runtime::{Arguments, Entry, op, program};
 runtime::entry!(main);
 
 /// Trials that are made alone.
-const SEVERAL: [(&str, &[check::Check]); 5] = [
+const SEVERAL: [(&str, &[check::Check]); 6] = [
     ("tables", tables::CHECKS),
     ("contract", contract::CHECKS),
     ("windows", windows::CHECKS),
     ("ports", ports::CHECKS),
     ("crowd", crowd::CHECKS),
+    ("devices", devices::CHECKS),
 ];
 
 fn main(arguments: Arguments) {

@@ -200,6 +200,23 @@ fn with_tail(test: &TestFile, error: &anyhow::Error, output: &str) -> anyhow::Er
     anyhow!("{error:#}{waiting}; the last lines were\n{}", tail(output, 40))
 }
 
+/// What a line says of a part of a test that passed.
+const PASSED: &str = ": ok";
+
+/// A test that expects some parts to pass expects each that does: else a part could go and nobody would notice.
+fn knows_passed(expect: &[String], lines: &[&str]) -> Result<()> {
+    if !expect.iter().any(|text| text.trim_end_matches(['$', '/']).ends_with(PASSED)) {
+        return Ok(());
+    }
+    let patterns: Vec<Pattern> = expect.iter().map(|text| Pattern::new(text)).collect::<Result<_>>()?;
+    let is_known = |line: &str| patterns.iter().any(|pattern| pattern.matches(line));
+    let missing: Vec<&str> = lines.iter().copied().filter(|line| line.ends_with(PASSED) && !is_known(line)).collect();
+    if !missing.is_empty() {
+        bail!("these parts passed, and `expect` lacks them:\n  {}", missing.join("\n  "));
+    }
+    Ok(())
+}
+
 fn judge(test: &TestFile, end: &End, output: &str) -> Result<()> {
     let lines: Vec<&str> = output.lines().collect();
     if let Some(line) = lines.iter().find(|line| line.contains(NEVER)) {
@@ -225,6 +242,7 @@ fn judge(test: &TestFile, end: &End, output: &str) -> Result<()> {
         let hint = if elsewhere { " (it is printed, but out of order)" } else { "" };
         bail!("this line did not come: {expected}{hint}; the line before it came here:\n{}", around(&lines, done));
     }
+    knows_passed(&test.expect, &lines)?;
     for rule in &test.rising {
         rises(rule, &lines)?;
     }
@@ -361,6 +379,15 @@ mod tests {
         let text = r#"same = ["/^a (\\d+)/", "/^b (\\d+)/"]"#;
         let error = verdict(text, End::Status(0), "a 7\nb 1\na 8\nb 2\n").unwrap_err().to_string();
         assert!(error.contains("then 8") && error.contains("then 2"), "{error}");
+    }
+
+    #[test]
+    fn each_part_that_passes_is_expected() {
+        let text = "expect = [\"one: ok\"]";
+        assert!(verdict(text, End::Status(0), "one: ok\ntwo: FAILED\n").is_ok());
+        let error = verdict(text, End::Status(0), "one: ok\ntwo: ok\n").unwrap_err().to_string();
+        assert!(error.contains("lacks them:\n  two: ok"), "{error}");
+        assert!(verdict("expect = [\"one\"]", End::Status(0), "one\ntwo: ok\n").is_ok());
     }
 
     #[test]
