@@ -3,7 +3,7 @@
 use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use abi::window::{MAX_HANDED_ON, MAX_PAGES, PAGES, SLOTS, WRITABLE};
 use abi::{Control, Error, PAGE_BYTES, expect, layout};
@@ -18,6 +18,7 @@ use crate::arch::devices::machine;
 use crate::check::{Check, frames, hold};
 use crate::devices::take_back;
 use crate::raw::{activation_in, call_showing, grant, service, service_here};
+use crate::torn::{self, Keeper, THERE};
 
 pub const CHECKS: &[Check] = &[
     ("a window shows whole pages of the caller, to be read, or read and written", shows),
@@ -31,6 +32,8 @@ pub const CHECKS: &[Check] = &[
     ("an account too small for those of a window of 16 pages", || poor(MAX_PAGES)),
     ("who takes windows has 32 activations at most", slots),
     ("a page that is granted in the middle of a call goes from the window", granted),
+    ("a page that is torn away in the middle of a call goes from the window", torn_away),
+    ("who is called cannot tear away what it is lent", not_torn_away),
 ];
 
 fn text(error: Error) -> &'static str {
@@ -421,4 +424,47 @@ fn granted() -> Result<(), &'static str> {
         hold(crate::raw::peek(lent[0].0.as_ptr() as u64 + 1) == 0, "what is written")?;
     }
     Ok(())
+}
+
+/// A domain that keeps the pages that it gets at [`THERE`].
+fn keeper() -> Result<Keeper, Error> {
+    let keeper = Keeper::new(64)?;
+    keeper.call(0, THERE)?;
+    Ok(keeper)
+}
+
+fn torn_away() -> Result<(), &'static str> {
+    let (portal, _service) = portal::<Waits>().map_err(text)?;
+    let keeper = keeper().map_err(text)?;
+    let mut lent = pages(1, 3);
+    let word = window::on_mut(&mut lent);
+    let called = Called::start(portal.entry(), word)?;
+    hold(keeper.call(word & !(PAGES | WRITABLE) | 1, 1) == Ok(0), "it is not torn away")?;
+    hold(called.answer() == [3, 0], "what is read")?;
+    hold(peek(&lent[0]) == 0, "another page came")?;
+    hold(crate::raw::peek(lent[0].0.as_ptr() as u64 + 1) == 0, "what is written")
+}
+
+/// Tears the first page of its window away, to [`KEEPER`].
+struct Tears;
+
+static KEEPER: AtomicUsize = AtomicUsize::new(0);
+
+impl Serve for Tears {
+    fn serve(request: &mut Request<'_>) -> Reply {
+        let Some(window) = Window::of(request) else { return Reply::word(0) };
+        let keeper = Entry(KEEPER.load(Ordering::SeqCst));
+        let torn = torn::call(keeper, window.word() & !(PAGES | WRITABLE) | 1, 1);
+        Reply::word(torn.err().map_or(0, |error| error as u64))
+    }
+}
+
+fn not_torn_away() -> Result<(), &'static str> {
+    let (portal, _service) = portal::<Tears>().map_err(text)?;
+    let keeper = keeper().map_err(text)?;
+    KEEPER.store(keeper.portal.entry().0, Ordering::SeqCst);
+    let mut lent = pages(1, 3);
+    let words = call_showing(portal.entry(), [0; 5], window::on_mut(&mut lent)).map_err(text)?;
+    hold(words[0] == Error::Reserved as u64, "it is torn away, or refused for another reason")?;
+    hold(peek(&lent[0]) == 3, "the page changed")
 }

@@ -83,15 +83,12 @@ struct Passing {
     /// it has a row.
     ways: [(&'static str, &'static str, usize); 3],
     bytes: &'static [&'static str],
-    /// So many of the first are in the plot: of more the others cannot be distinguished.
-    plotted: usize,
 }
 
 const PASSING: Passing = Passing {
     title: "Bytes by messages, by a window, and on torn pages",
     ways: [("copy", "messages", 0), ("show", "a window", 0), ("tear", "torn pages, and back", 4)],
     bytes: &["16", "64", "256", "1024", "4096", "16384", "65536"],
-    plotted: 5,
 };
 
 /// Rows without a number of domains, and what the paper says of each.
@@ -220,12 +217,12 @@ impl Passing {
                     true => Ok(None),
                     false => Ok(Some(row(all, isa, &format!("{name}-{bytes}"))?.0.value)),
                 };
-                let values: Result<Vec<_>> = self.bytes[..self.plotted].iter().enumerate().map(value).collect();
+                let values: Result<Vec<_>> = self.bytes.iter().enumerate().map(value).collect();
                 lines.push(Line { name: format!("{}, {what}", isa.title()), values: values?, kind });
             }
         }
-        let places = &self.bytes[..self.plotted];
-        Ok(Plot { title: self.title, unit: "instructions", axis: "bytes", places, scale: Scale::Even, lines }.draw())
+        let (title, places) = (self.title, self.bytes);
+        Ok(Plot { title, unit: "instructions", axis: "bytes", places, scale: Scale::Tenfold, lines }.draw())
     }
 
     /// The section of the chapter.
@@ -394,7 +391,7 @@ mod tests {
             let others = group.cycles.map_or(0, |(_, places)| places) + group.domains.len();
             assert_eq!(plot.matches("<circle").count(), 2 * group.domains.len() + others, "{}", group.title);
         }
-        let points: usize = PASSING.ways.iter().map(|(.., first)| PASSING.plotted - first).sum();
+        let points: usize = PASSING.ways.iter().map(|(.., first)| PASSING.bytes.len() - first).sum();
         assert_eq!(PASSING.plot(&all).unwrap().matches("<circle").count(), 2 * points);
     }
 
