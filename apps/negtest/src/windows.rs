@@ -263,9 +263,21 @@ fn killed() -> Result<String, String> {
 
 /// A call that takes its time, from a thread of ours.
 fn begin(entry: Entry, what: u64, time: u64, window: u64) -> Result<(Thread, Arc<[AtomicU64; 3]>), String> {
+    begin_on(None, entry, what, time, window)
+}
+
+/// The same on a given CPU.
+fn begin_on(
+    cpu: Option<u64>,
+    entry: Entry,
+    what: u64,
+    time: u64,
+    window: u64,
+) -> Result<(Thread, Arc<[AtomicU64; 3]>), String> {
     let result = Arc::new([const { AtomicU64::new(0) }; 3]);
     let its = result.clone();
     let caller = thread::spawn(move || {
+        cpu.map(|cpu| pin(Entry::OWN, cpu));
         let [error, first, last] = match ask(entry, what, time, window) {
             Ok([first, last]) => [0, first, last],
             Err(error) => [error as u64, 0, 0],
@@ -286,12 +298,15 @@ fn ended(caller: Thread, result: &[AtomicU64; 3]) -> [u64; 3] {
 
 fn taken(rights: u64) -> Result<String, String> {
     let (process, entry) = start()?;
+    // The callee spins on one CPU while we unmap on the other, if there is one.
+    let apart = pin(Entry::OWN, 1).is_ok();
     for (round, what) in [WAIT, SPIN].into_iter().enumerate() {
         // Nobody brings a page of ours that is gone: each round has its own.
         let page = &LENT[2 + round];
         let address = page.0.as_ptr() as u64;
         page.0[0].store(MARK, Ordering::SeqCst);
-        let (caller, result) = begin(entry.entry(), what, 20 * MILLISECOND, address | 1 | WRITABLE)?;
+        let window = address | 1 | WRITABLE;
+        let (caller, result) = begin_on(apart.then_some(0), entry.entry(), what, 20 * MILLISECOND, window)?;
         // SAFETY: words whose values nobody relies on.
         unsafe { op::unmap(Entry::OWN, address, 0, rights) }.map_err(|error| error.to_string())?;
         expect("what the callee saw", ended(caller, &result), [0, MARK, 0])?;
