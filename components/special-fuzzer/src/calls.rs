@@ -189,7 +189,7 @@ impl Caller {
         let mut text = *b"npiiiiiiiiii";
         let length = 2 + self.random.below(11) as usize;
         for letter in &mut text[2..length.min(6)] {
-            *letter = self.random.one(b"iiiitx2bdgk>");
+            *letter = self.random.one(b"iiiitx2bdgkwac>");
         }
         if self.random.once_in(8) {
             text[0] = self.random.one(b"nsmp");

@@ -134,14 +134,16 @@ macro_rules! lengths {
             extent.length
         });
         prop_assert_eq!(lengths[0], lengths[1]);
-        prop_assert!(lengths[0] + 8 <= 1024, "{} bytes", lengths[0]);
+        // The nucleus has places of 1,024 bytes. Code that opens a window may be longer, and is refused then.
+        let most = if $specification.call.window().is_some() { 1200 } else { 1024 };
+        prop_assert!(lengths[0] + 8 <= most, "{} bytes", lengths[0]);
     };
 }
 
 macro_rules! in_steps {
     ($isa:ident, $specification:ident, $effort:ident) => {
         let generator = $isa::Generator::new(&common::NUCLEUS);
-        let [mut whole, mut parts] = [(); 2].map(|()| vec![0xaa; 1024]);
+        let [mut whole, mut parts] = [(); 2].map(|()| vec![0xaa; 1200]);
         let extent = generator.write(&mut Code::new(&mut whole, common::CODE), &$specification, &common::TARGETS);
         let mut progress = Progress::NONE;
         let mut steps = 0;
@@ -149,7 +151,7 @@ macro_rules! in_steps {
             let mut code = Code::new(&mut parts, common::CODE).go_on(progress.extent.length);
             generator.write_steps(&mut code, &$specification, &common::TARGETS, &mut progress, $effort);
             // What a step does at most, whatever else was done.
-            prop_assert!(code.effort() < $effort + 16, "{} at once", code.effort());
+            prop_assert!(code.effort() < $effort + 24, "{} at once", code.effort());
             steps += 1;
         }
         prop_assert!(steps > 2 || $effort > 4);
@@ -167,7 +169,7 @@ proptest! {
     }
 
     #[test]
-    fn likely_texts_are_refused_within_or_made(text in "[ns][pm][icxbdgkot1-8>]{0,16}", room in 0_usize..1200) {
+    fn likely_texts_are_refused_within_or_made(text in "[ns][pm][icxbdgkotwa1-8>]{0,16}", room in 0_usize..1200) {
         match Specification::parse(text.as_bytes()) {
             Err(Refusal { at, why }) => prop_assert!(at < text.len() || why == Why::OneControl),
             Ok(specification) => {
@@ -179,7 +181,7 @@ proptest! {
     }
 
     #[test]
-    fn code_is_the_same_however_it_is_divided(text in "np[icxbdgkot1-8]{0,8}>[ixbdgot1-8]{0,8}", effort in 1_usize..20) {
+    fn code_is_the_same_however_it_is_divided(text in "np[icxbdgkotwa1-8]{0,8}>[ixbdgota1-8]{0,8}", effort in 1_usize..20) {
         if let Ok(specification) = Specification::parse(text.as_bytes()) {
             in_steps!(x86_64, specification, effort);
             in_steps!(aarch64, specification, effort);

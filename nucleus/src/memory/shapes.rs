@@ -98,26 +98,29 @@ pub fn init(held: Held) -> Result<(), &'static str> {
         let specification = Specification::parse(text).map_err(|_| "no shape for calls")?;
         SHAPES.get(held).places[number].specify(specification);
         let mut progress = Progress::NONE;
-        while !write_step(held, number, &mut progress) {}
+        while !write_step(held, number, &mut progress).map_err(|_| "no room for the shape for calls")? {}
         take(held, number);
     }
     Ok(())
 }
 
-/// A step of writing the code of a shape; true after the last one, which publishes the code.
-fn write_step(held: Held, number: usize, progress: &mut Progress) -> bool {
+/// A step of writing the code of a shape; true after the last one, which publishes the code. Refused if the code is longer than
+/// a place, whose content means nothing then.
+fn write_step(held: Held, number: usize, progress: &mut Progress) -> Result<bool, Error> {
     let (base, place) = (address(number), &SHAPES.get(held).places[number]);
-    own::write(held, base, PLACE, |bytes| {
+    let fits = own::write(held, base, PLACE, |bytes| {
         let mut code = Code::new(bytes, base as u64).go_on(progress.extent.length);
         let (specification, targets) = (place.specification.get(), targets());
         GENERATOR.write_steps(&mut code, &specification, &targets, progress, portals::EFFORT);
-        // A test of the generator tries the longest code.
-        assert!(code.fits());
+        code.fits()
     });
+    if !fits {
+        return Err(Error::BadArgument);
+    }
     if progress.is_done() {
         place.show(paging::publish(own::frame_of_image(base)), &progress.extent);
     }
-    progress.is_done()
+    Ok(progress.is_done())
 }
 
 /// A step of making a shape for `maker`: `Repeat` until it is complete, then its number.
@@ -151,7 +154,7 @@ pub fn make_step(maker: Ref<Activation>, text: &[u8]) -> Result<usize, Stop> {
     if progress.is_done() {
         return Ok(number);
     }
-    write_step(held, number, &mut progress);
+    write_step(held, number, &mut progress)?;
     shapes.progress.set(progress);
     Err(Stop::Repeat)
 }
