@@ -1,18 +1,25 @@
 //! As many threads as the machine has numbers for, all ready before one of them runs: more than the ring of a scheduler has room for.
+//! And a thousand that call one service, each with a window.
 
-use abi::{Error, NEVER, op as numbers};
+use abi::{Control, Error, NEVER, PAGE_BYTES, op as numbers};
 use alloc::vec::Vec;
+use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use idl::{Memory, Reply, Request};
 use runtime::entry::Owned;
 use runtime::op::{self, Schedule};
+use runtime::server::{self, Serve};
+use runtime::window::Window;
 use runtime::{Entry, thread};
 
 use crate::check::{Check, hold};
-use crate::table::child::{Child, Page, Program, on_semaphore};
+use crate::raw::service_here;
+use crate::table::child::{Child, PLACE, Page, Program, on_semaphore, operation};
 use crate::table::places::PATIENCE;
 
 pub const CHECKS: &[Check] = &[
     ("each of eight thousand threads that are ready at once runs", all_run),
     ("their numbers are given back", all_run),
+    ("a thousand calls with windows wait at once, and each is served", thousand_windows),
 ];
 
 /// Threads of a domain: it has no room for more message areas.
@@ -73,4 +80,77 @@ fn all_run() -> Result<(), &'static str> {
     drop(threads);
     drop(domains);
     op::thread_schedule_on(Entry::OWN, before, u64::MAX).map_err(text).map(drop)
+}
+
+const CALLS: usize = 1_000;
+const SERVERS: usize = 8;
+
+/// Waits for the gate, then reads the number of steps in its window.
+struct Counts;
+
+static GATE: AtomicUsize = AtomicUsize::new(0);
+static CAME: AtomicUsize = AtomicUsize::new(0);
+static RIGHT: AtomicUsize = AtomicUsize::new(0);
+
+impl Serve for Counts {
+    fn serve(request: &mut Request<'_>) -> Reply {
+        CAME.fetch_add(1, Ordering::SeqCst);
+        let _ = op::p(Entry(GATE.load(Ordering::SeqCst)), NEVER);
+        let mut first = [0; 8];
+        if let Some(window) = Window::of(request) {
+            window.read(0, &mut first);
+        }
+        let is_right = u64::from_le_bytes(first) == CALLS_STEPS.0[0].load(Ordering::SeqCst);
+        RIGHT.fetch_add(is_right.into(), Ordering::SeqCst);
+        Reply::word(0)
+    }
+}
+
+/// The steps of every caller: a call with this page as its window, V on a semaphore, and P on one that nobody raises.
+static CALLS_STEPS: Page = Page::new();
+
+fn thousand_windows() -> Result<(), &'static str> {
+    let [raised, never, gate] = [(); 3].map(|()| op::semaphore_new(Entry::OWN, 0).map(Owned::new).map_err(text));
+    let (raised, never, gate) = (raised?, never?, gate?);
+    GATE.store(gate.entry().0, Ordering::SeqCst);
+    server::activations(SERVERS).map_err(text)?;
+    let shape = Owned::new(op::shape_new(Entry::SPECIAL, idl::WINDOW_PORTAL.as_bytes()).map_err(text)?);
+    let service = Owned::new(service_here::<Counts>(shape.entry()).map_err(text)?);
+    let (mut domains, mut threads) = (Vec::new(), Vec::new());
+    while threads.len() < CALLS {
+        let child = domain_that_calls(service.entry(), [&raised, &never]).map_err(text)?;
+        for _ in 0..OF_A_DOMAIN.min(CALLS - threads.len()) {
+            threads.push(child.start(Program::Steps(0)).map_err(text)?);
+        }
+        domains.push(child);
+    }
+    // All others run until they wait; only then this thread goes on.
+    let last = Schedule { priority: 1, slice: 10_000 };
+    let before = op::thread_schedule_on(Entry::OWN, last, 1).map_err(text)?;
+    thread::sleep(1_000_000).map_err(text)?;
+    let came = CAME.load(Ordering::SeqCst);
+    hold((SERVERS..CALLS).contains(&came), "others are served at once")?;
+    for _ in 0..CALLS {
+        op::v(gate.entry()).map_err(text)?;
+    }
+    for _ in 0..CALLS {
+        op::p(raised.entry(), op::clock() + PATIENCE).map_err(|_| "one of them is not served")?;
+    }
+    hold([&CAME, &RIGHT].map(|count| count.load(Ordering::SeqCst)) == [CALLS; 2], "one saw something else")?;
+    drop(threads);
+    drop(domains);
+    op::thread_schedule_on(Entry::OWN, before, u64::MAX).map_err(text).map(drop)
+}
+
+/// A domain whose threads call the service.
+fn domain_that_calls(service: Entry, semaphores: [&Owned; 2]) -> Result<Child, Error> {
+    let child = Child::new(Entry::ACCOUNT, 0, 1)?;
+    child.show(&CALLS_STEPS, 1, false)?;
+    let [raised, never] = semaphores.map(|semaphore| child.give(semaphore.entry()));
+    let portal = op::portal_new(child.domain.entry(), service, 0, Entry(0), 0)?;
+    let calls = operation(portal.0, [0, 0, 0, 0, PLACE + PAGE_BYTES as u64 | 1, Control::WINDOW]);
+    let raises = on_semaphore(raised?, [numbers::V, 0, 0, 0, 0, 0]);
+    let waits = on_semaphore(never?, [numbers::P, NEVER, 0, 0, 0, 0]);
+    CALLS_STEPS.set_steps(0, &[calls, raises, waits]);
+    Ok(child)
 }

@@ -10,7 +10,8 @@ use runtime::op;
 use runtime::{Entry, message, table};
 
 use super::places::SCHEDULE;
-use super::programs::{self, ANSWER, PLACE, word};
+pub use super::programs::PLACE;
+use super::programs::{self, ANSWER, word};
 
 const PAGE: u64 = PAGE_BYTES as u64;
 
