@@ -1,4 +1,4 @@
-//! Ports: queues of messages whose labels are judged when they are taken.
+//! Ports: queues of messages. The labels of a message are judged when a receiver takes it.
 
 use super::{Entry, PLAIN, Semaphore};
 use crate::pointer::{Link, Ref};
@@ -10,31 +10,31 @@ use structures::queue::{Linked, Queue};
 /// See the module.
 #[repr(C)]
 pub struct Port {
-    /// Who waits for a message. Nobody gives it tokens.
+    /// Queue of waiting receivers. It never gets tokens.
     pub semaphore: Semaphore,
-    /// What a message may be tainted with, at most.
+    /// Highest taint of a message that a receiver may take.
     pub label: Cell<Label>,
     /// Shown with each message.
     pub badge: Cell<u64>,
-    /// Bytes of a message, at most.
+    /// Maximum length of a message, in bytes.
     pub bytes: Cell<u32>,
-    /// Messages that wait, at most.
+    /// Maximum number of waiting messages.
     pub capacity: Cell<u32>,
-    /// Place of the oldest one.
+    /// Index of the oldest message.
     pub first: Cell<u32>,
-    /// Messages that wait.
+    /// Number of waiting messages.
     pub count: Cell<u32>,
-    /// In the direct map: a page of [`Message`]s, one more than can wait, 0 = there is none.
+    /// Page of [`Message`]s, in the direct map: one more than can wait. 0 = none.
     pub messages: Cell<usize>,
-    /// The port at which its messages are taken: itself, or another one; nothing once that is gone.
+    /// Inbox: the port at which receivers take its messages, itself or another. None once that was removed.
     pub inbox: Cell<Link<Port>>,
-    /// Of a port at which messages are taken: those whose messages are.
+    /// Inboxes: the ports whose messages are taken here.
     pub members: Queue<Ref<Port>>,
-    /// How many.
+    /// Number of members.
     pub member_count: Cell<u32>,
-    /// How many messages of all of them wait.
+    /// Number of waiting messages of all members.
     pub pending: Cell<u32>,
-    /// How many were taken, or dropped, before.
+    /// Number of messages taken or dropped here so far.
     pub taken: Cell<u64>,
     next: Cell<Link<Port>>,
     previous: Cell<Link<Port>>,
@@ -50,29 +50,29 @@ impl Linked for Ref<Port> {
 }
 
 impl Ref<Message> {
-    /// The entry inside.
+    /// The entry in this message.
     pub fn entry(self) -> Ref<Entry> {
-        // SAFETY: a field of a live object.
+        // SAFETY: a field of a live object, so it is not null and lives as long.
         unsafe { Ref::new(&raw mut (*self.pointer()).entry) }
     }
 }
 
-/// A place for a message.
+/// Room for a message.
 #[repr(C, align(64))]
 pub struct Message {
-    /// Its labels, which are the port's account's, with E in the place of Cs; not of a plain one.
+    /// Its labels, charged to the port's account, with E (the effective taint) in place of Cs. Not valid if it is plain.
     pub labels: Cell<Optional>,
-    /// Where its bytes are, in the direct map.
+    /// Address of its bytes, in the direct map.
     pub data: Cell<usize>,
-    /// How many they are.
+    /// Number of bytes.
     pub bytes: Cell<u32>,
-    /// Its sender had the usual labels, and added nothing: it has those of [`PLAIN_MESSAGE`].
+    /// It has no entry, and its labels are [`PLAIN_MESSAGE`].
     pub is_plain: Cell<bool>,
-    /// What comes along: a copy of an entry of the sender's, which nobody can traverse here.
+    /// A copy of an entry of the sender, for the receiver. No domain can invoke it here.
     pub entry: Entry,
 }
 
-/// The labels of a plain message.
+/// Labels of a plain message: the sender's S is {1}, with no optional labels.
 pub const PLAIN_MESSAGE: Optional = Optional { contaminate: PLAIN, ..Optional::NONE };
 
 const _: () = assert!(size_of::<Message>() == 128);

@@ -8,7 +8,7 @@ use structures::queue::{Linked, Ranks};
 /// See [`structures::queue::Queue`].
 pub type Queue = structures::queue::Queue<Ref<Activation>>;
 
-/// By the priority with which each waits: see [`structures::queue::Ranked`].
+/// Ordered by the priority with which each waits: see [`structures::queue::Ranked`].
 pub type Ranked = structures::queue::Ranked<Ref<Activation>>;
 
 impl Ranks for Ref<Activation> {

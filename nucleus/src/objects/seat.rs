@@ -4,15 +4,15 @@ use super::{Activation, Domain, Thread};
 use crate::pointer::Ref;
 use abi::sched::Ring;
 
-/// Where a scheduler is entered.
+/// The seat of a scheduler on one CPU.
 #[derive(Clone, Copy)]
 pub struct Seat {
-    /// Where it runs.
+    /// Activation through which the scheduler is entered.
     pub activation: Ref<Activation>,
-    /// The thread that runs there, which has no number.
+    /// Pseudo-thread of the activation; it has number 0.
     pub thread: Ref<Thread>,
-    /// Whose it is.
+    /// Domain of the scheduler.
     pub domain: Ref<Domain>,
-    /// Where the nucleus writes which threads became ready.
+    /// Ring to which the nucleus posts ready threads.
     pub ring: *mut Ring,
 }

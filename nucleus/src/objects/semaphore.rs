@@ -7,18 +7,18 @@ use nucleus_sync::tokens::Tokens;
 /// See the module.
 #[repr(C)]
 pub struct Semaphore {
-    /// Tokens, or minus the number of waiters.
+    /// Tokens, or the negative number of waiters.
     pub count: Tokens,
-    /// Who waits.
+    /// Waiting activations.
     pub waiters: Ranked,
-    /// How many.
+    /// Number of waiting activations.
     pub waiting: Cell<u32>,
-    /// Uses by the nucleus itself (interrupt lines, death notices).
+    /// Number of uses by the nucleus itself (interrupt lines, deaths, the log).
     pub uses: Cell<u32>,
     /// Its original entry is being removed.
     pub is_going: Cell<bool>,
-    /// That is gone.
+    /// Its original entry was removed.
     pub gone: Cell<bool>,
-    /// It had a copy of its entry at some time: others may have it.
+    /// Its entry was copied, or sent in a message: other domains may have it. Ports: only with the right to receive.
     pub is_shared: Cell<bool>,
 }

@@ -10,9 +10,9 @@ use core::mem::offset_of;
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Runs {
-    /// It is the CPU's thread.
+    /// Its CPU runs it.
     Running = 0,
-    /// In `sched`'s queue, in the ring, or marked because that is full.
+    /// It is in a queue of `sched`, in the ring, or marked because the ring was full.
     Ready = 1,
     /// It waits, or has ended.
     Blocked = 3,
@@ -26,73 +26,75 @@ pub fn is_seat(thread: Ref<Thread>) -> bool {
 /// See the module.
 #[repr(C)]
 pub struct Thread {
-    /// The end of its chain. It comes first for `entry.s`.
+    /// Top of its chain. It comes first for `entry.s`.
     pub top: Cell<Link<Activation>>,
-    /// Its number: what `sched` names. 0 for the seat of a scheduler.
+    /// Number by which `sched` names it; 0 for the seat of a scheduler.
     pub number: u16,
-    /// 0 (lowest) to 63, what was lent to it included.
+    /// Effective priority, 0 (lowest) to 63, with what was lent to it.
     pub priority: Cell<u8>,
-    /// Bit 0: it may run on one CPU only. Above: its share of time, in percent; 0 = all, or it is lifted.
+    /// Bit 0: it may run on one CPU only. Bits 1 to 7: its share of time, in percent; 0 = all, or it is lifted.
     pub limits: Cell<u8>,
     /// Whether it can run.
     pub runs: Cell<Runs>,
-    /// The nucleus has more to do when it is dispatched next: it runs where it may not run any more, and goes to another CPU; or it
-    /// carries an orphan while others wait for their turn.
+    /// Its next dispatch takes more steps: it must migrate because it may not run on its CPU any more, or it carries orphans
+    /// and one of them awaits its turn.
     pub moves: Cell<bool>,
-    /// It carries the orphans of its domain.
+    /// It is the orphan thread of its home domain.
     pub carries_orphans: bool,
     /// It has ended and waits for removal.
     pub ended: Cell<bool>,
     /// It is being removed.
     pub is_going: Cell<bool>,
-    /// When it ends, its home domain does.
+    /// When it ends, its home domain dies.
     pub is_first: bool,
-    /// The orphan that it carries has not run since it has its turn.
+    /// The orphan that it carries has not run yet in this turn.
     pub fresh: Cell<bool>,
-    /// The CPU on which it runs, or whose scheduler has it or gets it.
+    /// The CPU that it belongs to: it runs there, or the scheduler there has it or gets it.
     pub cpu: Cell<Ref<Cpu>>,
-    /// The begin of its chain.
+    /// Bottom of its chain.
     pub bottom: Cell<Link<Activation>>,
-    /// Its priority without what was lent to it.
+    /// Its own priority, without what was lent to it.
     pub own_priority: Cell<u8>,
-    /// Where it was last put into the ring of a scheduler, modulo 2^16: perhaps it stands there still.
+    /// Counter value at its last post to a scheduler's ring, modulo 2^16. Its word may still be in that slot.
     pub posted: Cell<u16>,
-    /// When its slice ends.
+    /// End of its slice, in ticks.
     pub slice_end: Cell<u64>,
-    /// When it was dispatched.
+    /// Time of its last dispatch, in ticks.
     pub started: Cell<u64>,
-    /// Slice in ticks.
+    /// Length of a slice in ticks.
     pub slice: Cell<u64>,
-    /// What it has of its slice when it runs next: all, or what was left when it was preempted.
+    /// Ticks of its slice when it runs next: all, or the rest after a preemption.
     pub left: Cell<u64>,
-    /// Ticks used before that.
+    /// Ticks used before its last dispatch.
     pub used: Cell<u64>,
-    /// Where it started.
+    /// Domain in which it started.
     pub home: Ref<Domain>,
-    /// The home domain's list of threads.
+    /// Next in the home domain's list of threads.
     pub home_next: Cell<Link<Thread>>,
     /// Its original entry.
     pub entry: Cell<Link<Entry>>,
-    /// A bit for each CPU on which it may run.
+    /// CPUs on which it may run, one bit each.
     pub cpus: Cell<u64>,
 }
 
 impl Ref<Thread> {
-    /// As `sched` sees it.
+    /// Its thread word, as `sched` gets it.
     pub fn word(self) -> u64 {
-        // SAFETY: number, priority and `limits` are four bytes in a row, aligned as such.
+        // SAFETY: `number`, `priority` and `limits` of a live thread are four adjacent bytes, aligned as a word (asserted
+        // below).
         unsafe { (&raw const (*self.pointer()).number).cast::<u32>().read() as u64 }
     }
-    /// It may run on these CPUs, of which at least one is there.
+    /// Sets the CPUs on which it may run; at least one must be present.
     pub fn set_cpus(self, cpus: u64) {
         self.cpus.set(cpus);
         self.limits.update(|value| value & !1 | cpus.is_power_of_two() as u8);
     }
-    /// Its share of time is that of its home, or `lifted`: who has none waits for it, and not for the end of a period.
+    /// Sets its share of time: that of its home. If `lifted`, all: a thread without a share waits for it, and must not wait
+    /// for the next period.
     pub fn set_share(self, lifted: bool) {
         self.limits.update(|value| value & 1 | if lifted { 0 } else { self.home.time_share.get() << 1 });
     }
-    /// Whether it has only a share of time ahead of others.
+    /// Whether its time ahead of others is limited to a share.
     pub fn has_share(self) -> bool {
         self.limits.get() > 1
     }
@@ -100,21 +102,21 @@ impl Ref<Thread> {
     pub fn may_run_on(self, cpu: Ref<Cpu>) -> bool {
         self.cpus.get() >> cpu.number & 1 != 0
     }
-    /// It belongs to this CPU from now on.
+    /// Assigns it to this CPU.
     pub fn go_to(self, cpu: Ref<Cpu>) {
         self.cpu.set(cpu);
         self.moves.update(|value| value & self.carries_orphans);
     }
-    /// Whether it is ready and may run on its CPU. One comparison.
+    /// Whether it is ready and its dispatch takes no more steps (`moves`), in one comparison.
     #[inline(always)]
     pub fn can_run(self) -> bool {
-        // SAFETY: both are bytes, side by side and aligned as such.
+        // SAFETY: `runs` and `moves` of a live thread are adjacent bytes, aligned as a half word (asserted below).
         let both = unsafe { (&raw const (*self.pointer()).runs).cast::<u16>().read() };
         both == Runs::Ready as u16
     }
 }
 
-/// What [`Ref::word`] and [`Ref::can_run`] count on.
+/// The layout that [`Ref::word`] and [`Ref::can_run`] rely on.
 const _: () = assert!(
     offset_of!(Thread, runs).is_multiple_of(2)
         && offset_of!(Thread, moves) == offset_of!(Thread, runs) + 1
