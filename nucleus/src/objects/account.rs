@@ -6,20 +6,20 @@ use core::cell::Cell;
 use flow::{Label, Level};
 use structures::quota::Quota;
 
-/// A quota of frames and what was taken from it.
+/// A quota of frames, with the charges to it.
 #[repr(C, align(64))]
 pub struct Account {
-    /// What it may have.
+    /// Limit and use, in frames.
     pub quota: Quota<Ref<Account>>,
-    /// First of the pages of small objects that have room.
+    /// First page of its list of small-object pages with room.
     pub partial: Cell<Frame>,
     /// Its original entry is being removed.
     pub is_going: Cell<bool>,
-    /// The label of what it pays for, for good; its parent pays for that.
+    /// Label of all objects charged to it; never changes. Its parent pays for the label.
     pub label: Cell<Label>,
 }
 
-/// The label of what no account pays for, and of nearly all accounts.
+/// {1}: the label of nearly all accounts, and of objects that no account pays for.
 pub const PLAIN: Label = Label::of(Level::One);
 
 const _: () = assert!(size_of::<Account>() == 64);

@@ -1,4 +1,4 @@
-//! The block of a CPU.
+//! The block of a CPU: its per-CPU state.
 
 use super::{Activation, Debts, Domain, Entry, Marks, Seat, Semaphore, Thread, per_cpu_at};
 use crate::pointer::{Link, Ref, look};
@@ -7,97 +7,97 @@ use core::cell::{Cell, RefCell};
 use flow::rules::Unfinished;
 use nucleus_sync::quiescent::Quiescent;
 
-/// State of a CPU: the thread that it runs, its stack. The fields up to `unsettled` are used by `entry.s`.
+/// State of a CPU. `entry.s` uses the fields up to `unsettled`.
 #[repr(C)]
 pub struct Cpu {
-    /// The running domain. It is written before the root of its space is loaded: who weakens a space can rely on it. It comes first
-    /// for `entry.s`; for another CPU it is read with [`Ref::domain_there`].
+    /// The running domain. It is written before the root of its space is loaded, so a TLB shootdown can rely on it. It comes
+    /// first for `entry.s`. [`Ref::domain_there`] reads that of another CPU.
     pub domain: Cell<Link<Domain>>,
-    /// The running thread; while `sched` runs, none.
+    /// The running thread. While `sched` runs, the pseudo-thread of its seat.
     pub thread: Cell<Link<Thread>>,
     /// This block.
     pub own: Cell<Link<Cpu>>,
-    /// Where the running flow of control keeps its registers.
+    /// The running activation.
     pub activation: Cell<Link<Activation>>,
-    /// The running domain's table, and its bytes minus one.
+    /// The running domain's portal table: its address, and (`limit`) its bytes minus one.
     pub table: Cell<usize>,
     /// See `table`.
     pub limit: Cell<usize>,
-    /// Top of the one kernel stack.
+    /// Top of its kernel stack.
     pub stack: Cell<usize>,
-    /// What makes an address of the direct map of a physical one.
+    /// Start of the direct map: plus a physical address, it is that address in the direct map.
     pub direct: usize,
-    /// One word for the first instructions of a trap.
+    /// Scratch word for `entry.s`.
     pub scratch: usize,
     /// The entry of the last operation on a semaphore.
     pub entry: Cell<Link<Entry>>,
-    /// Bytes from each domain to its state on this CPU.
+    /// Offset in bytes from a domain to its state on this CPU.
     pub per_cpu_at: usize,
-    /// In a measuring build: the time of the last entry, and of what (index * 64, or 0x1000 + vector).
+    /// In a measuring build: time of the last entry, and (`entered_by`) its cause: index * 64, or 0x1000 + vector.
     pub entered: u64,
     /// See `entered`.
     pub entered_by: u64,
-    /// The longest time from an entry to leaving, and of what.
+    /// Longest time from an entry to the exit, and (`longest_by`) its cause.
     pub longest: Cell<u64>,
     /// See `longest`.
     pub longest_by: Cell<u64>,
-    /// It waits for the lock or sleeps; the lock's holder may change what runs here.
+    /// The CPU waits for the lock or sleeps: the lock holder may change what runs here.
     pub quiescent: Quiescent,
-    /// Its number.
+    /// CPU number.
     pub number: u8,
-    /// While it waits for the lock: a semaphore that it must settle. A CPU that stops it does that in its place.
+    /// While it waits for the lock: a semaphore that it must settle. A CPU that stops it does so instead.
     pub unsettled: Cell<Link<Semaphore>>,
-    /// The machine's number of it.
+    /// Identity in hardware: the local APIC's ID, or MPIDR_EL1 in 32 bits.
     pub identity: Cell<u32>,
-    /// An operation that can be restarted lets interrupts in.
+    /// It is at a preemption point, with interrupts enabled.
     pub window: Cell<bool>,
-    /// It has nothing to do.
+    /// It idles.
     pub idle: Cell<bool>,
-    /// Something that precedes the running thread became ready.
+    /// `sched` is to be entered as soon as possible: a ready thread has a higher priority, or waiters must be checked.
     pub preempt: Cell<bool>,
-    /// Another CPU changed what runs here: it must be looked at again.
+    /// Another CPU changed what runs here; this CPU must recheck it.
     pub needs_recheck: Cell<bool>,
-    /// Translations of the loaded space got weaker.
+    /// Translations of the loaded space are stale: the root must be loaded again.
     pub flush: Cell<bool>,
-    /// It was sent an interrupt that it has not taken yet.
+    /// An IPI to it is pending.
     pub ipi_pending: Cell<bool>,
-    /// The loaded floating-point registers are those of an activation that is gone.
+    /// The loaded floating-point registers are not their owner's state any more: it continued on another CPU or was freed.
     pub fpu_is_stale: Cell<bool>,
-    /// Not zero: `pointer`, `fpu`, `fpu_is_stale` or `again` is.
+    /// Nonzero if `pointer`, `fpu`, `fpu_is_stale` or `again` may be: a switch of activations then has more to do.
     pub special: Cell<u8>,
     /// The loaded thread pointer.
     pub pointer: Cell<u64>,
-    /// Whose floating-point registers are loaded.
+    /// Owner of the loaded floating-point registers.
     pub fpu: Cell<Link<Activation>>,
-    /// Domains for which an activation is free, and whose callers that wait this CPU sees to when something stops here: those that
-    /// the activation that goes on here was woken to call again, and those whose caller was woken but has no turn. By the numbers of
-    /// their orphan threads.
+    /// Domains whose waiting callers this CPU checks when something stops here, as an activation may still be free: domains
+    /// that got an activation, the callee of an activation that resumed here to restart its call, and callees of woken
+    /// orphans that await their turn. By the numbers of their orphan threads.
     pub again: Marks<{ MAX_THREADS / 64 }>,
     /// Its scheduler.
     pub seat: Cell<Option<Seat>>,
-    /// The number of the thread from which on its scheduler is still to get those that are ready; 0 = it has them all.
+    /// First thread number of the rest of a hand-over to a new scheduler; 0 = no hand-over.
     pub hands_over: Cell<u16>,
-    /// The numbers of threads that became ready while the scheduler's ring was full.
+    /// Numbers of threads that found the scheduler's ring full, and are still to be posted.
     pub unposted: Marks<{ MAX_THREADS / 64 }>,
-    /// That scheduler's ring, or while it has not all of them one that always holds something unread.
+    /// Ring of the scheduler. While threads are still to be handed over or posted, a constant ring with an unread word.
     pub ring: Cell<*mut abi::sched::Ring>,
-    /// When the scheduler must have dispatched (ticks).
+    /// Time by which the scheduler must dispatch (ticks).
     pub patience_ends: Cell<u64>,
-    /// How often it got more time.
+    /// Extensions that the scheduler got.
     pub extensions: Cell<u8>,
-    /// For which of its dispatches it got that.
+    /// Value of `counts.dispatches` to which `extensions` refers.
     pub extensions_of: Cell<u64>,
-    /// Root of the deadlines that were set here.
+    /// Root of the tree of deadlines set on this CPU.
     pub deadlines: Cell<Link<Activation>>,
-    /// When the timer's interrupt comes (ticks).
+    /// Time for which the timer is armed (ticks); `u64::MAX` = not armed.
     pub armed: Cell<u64>,
-    /// When it began to rest (ticks).
+    /// Start of its idle time (ticks).
     pub idle_since: Cell<u64>,
-    /// What it did.
+    /// Counters.
     pub counts: Counts,
-    /// What it is finding out about labels.
+    /// Unfinished evaluation of a label rule.
     pub unfinished: RefCell<Unfinished>,
-    /// In a checked build: owed invalidations.
+    /// In a checked build: the TLB invalidations that it owes.
     pub debts: Debts,
 }
 
@@ -131,7 +131,7 @@ impl Counts {
             root_writes: Cell::new(0),
         }
     }
-    /// From zero again.
+    /// Resets all counters.
     pub fn restart(&self) {
         let all = [
             &self.idle,
@@ -150,7 +150,8 @@ impl Counts {
 }
 
 impl Cpu {
-    /// A CPU on which nothing runs: its number, what the machine calls it, the top of its stack, and where the direct map begins.
+    /// A CPU on which nothing runs. `identity` is that in hardware, `stack` the top of its kernel stack, `direct` the start
+    /// of the direct map.
     pub const fn new(number: u8, identity: u32, stack: usize, direct: usize) -> Self {
         Self {
             domain: Cell::new(None),
@@ -201,7 +202,7 @@ impl Cpu {
 }
 
 impl Ref<Cpu> {
-    /// The domain in which another CPU is; its fast paths change it meanwhile.
+    /// The domain in which another CPU runs. Its fast paths may change it at any time.
     pub fn domain_there(self) -> Link<Domain> {
         look(&self.domain)
     }

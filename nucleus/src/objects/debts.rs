@@ -1,27 +1,27 @@
-//! What CPUs owe: see `cpus::translations`.
+//! The ledger of TLB invalidations: see `cpus::translations`.
 
 use core::cell::Cell;
 
-/// What a CPU owes: roots of spaces, and addresses there.
+/// TLB invalidations that a CPU owes.
 pub struct Debts {
-    /// Roots and addresses, as many as `count`.
+    /// Root of the space and address of each; the first `count` are valid.
     pub owed: [Cell<(u64, u64)>; MOST],
-    /// How many.
+    /// Number of invalidations owed.
     pub count: Cell<usize>,
 }
 
 impl Debts {
-    /// Nothing.
+    /// An empty ledger.
     pub const fn new() -> Self {
         Self { owed: [const { Cell::new((0, 0)) }; MOST], count: Cell::new(0) }
     }
 
-    /// Whether there is no room for more.
+    /// Whether the ledger has no room for another.
     pub fn is_full(&self) -> bool {
         self.count.get() == MOST
     }
 
-    /// One more.
+    /// Adds one.
     pub fn add(&self, root: u64, address: u64) {
         let count = self.count.get();
         assert!(count < self.owed.len(), "too many owed invalidations");
@@ -29,7 +29,7 @@ impl Debts {
         self.count.set(count + 1);
     }
 
-    /// Those are paid.
+    /// Removes all for which `is_paid` holds.
     pub fn strike_out(&self, is_paid: impl Fn((u64, u64)) -> bool) {
         while let Some(place) = self.owed[..self.count.get()].iter().position(|debt| is_paid(debt.get())) {
             let last = self.count.get() - 1;
@@ -39,5 +39,5 @@ impl Debts {
     }
 }
 
-/// How many a CPU can owe in a checked build.
+/// Capacity of the ledger; only a checked build uses it.
 const MOST: usize = if cfg!(feature = "checked") { 32 } else { 1 };

@@ -1,4 +1,4 @@
-//! Mappings: which domain has which frame where, and from whom.
+//! Mappings: each says at which page a domain has a frame, and from which mapping it was derived.
 
 use super::{Activation, Domain, Node};
 use crate::pointer::{Link, Ref};
@@ -7,17 +7,17 @@ use core::cell::Cell;
 /// See the module.
 #[repr(C)]
 pub struct Mapping {
-    /// Its place in the tree of its frame. It comes first: a pointer to it is one to the mapping.
+    /// Node in the derivation tree of its frame. It comes first, so a pointer to it is a pointer to the mapping.
     pub node: Node,
-    /// Where it is.
+    /// Domain in whose space it is.
     pub domain: Cell<Ref<Domain>>,
-    /// At which page; and in the bits that are no address, how far its windows were taken back: see `memory::lend`.
+    /// Address of its page. The bits below that hold the progress of revoking the page from windows: see `memory::lend`.
     pub place: Cell<u64>,
-    /// In the list of the domain's.
+    /// Next in the domain's list of mappings.
     pub next: Cell<Link<Mapping>>,
     /// See `next`.
     pub previous: Cell<Link<Mapping>>,
-    /// Whose cursor stands here.
+    /// Activation whose cursor is here.
     pub visitor: Cell<Link<Activation>>,
 }
 

@@ -1,5 +1,5 @@
-//! What the nucleus keeps: the types of its objects, how they lead to each other, and what follows from one by looking at it.
-//! What is done with them stands in the folders above.
+//! The types of the nucleus's objects, the links between them, and what can be read from a single object. The folders above
+//! operate on them.
 
 mod account;
 mod activation;

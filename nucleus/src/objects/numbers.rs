@@ -2,15 +2,15 @@
 
 use core::cell::Cell;
 
-/// Numbers from 0 to 64 · `WORDS` - 1.
+/// Allocator of numbers from 0 to 64 · `WORDS` - 1.
 pub struct Numbers<const WORDS: usize> {
     taken: [Cell<u64>; WORDS],
-    /// No number in a word before this is free.
+    /// All numbers in words before this one are taken.
     first: Cell<usize>,
 }
 
 impl<const WORDS: usize> Numbers<WORDS> {
-    /// All are free.
+    /// All numbers are free.
     pub const fn new() -> Self {
         Self { taken: [const { Cell::new(0) }; WORDS], first: Cell::new(0) }
     }
@@ -22,28 +22,28 @@ impl<const WORDS: usize> Numbers<WORDS> {
         self.first.set(word);
         Some(word * 64 + bit)
     }
-    /// Gives a number back.
+    /// Frees a number.
     pub fn give_back(&self, number: usize) {
         self.taken[number / 64].update(|taken| taken & !(1 << (number % 64)));
         self.first.update(|first| first.min(number / 64));
     }
 }
 
-/// Numbers that are marked, from 0 to 64 · `WORDS` - 1.
+/// A set of marked numbers, from 0 to 64 · `WORDS` - 1.
 pub struct Marks<const WORDS: usize> {
     bits: [Cell<u64>; WORDS],
-    /// How many are marked.
+    /// Number of marks.
     count: Cell<usize>,
     /// No number in a word before this is marked.
     first: Cell<usize>,
 }
 
 impl<const WORDS: usize> Marks<WORDS> {
-    /// None is marked.
+    /// No number is marked.
     pub const fn new() -> Self {
         Self { bits: [const { Cell::new(0) }; WORDS], count: Cell::new(0), first: Cell::new(0) }
     }
-    /// Whether none is marked.
+    /// Whether no number is marked.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
         self.count.get() == 0
@@ -58,7 +58,7 @@ impl<const WORDS: usize> Marks<WORDS> {
             self.first.update(|first| first.min(number / 64));
         }
     }
-    /// Takes the mark of a number away.
+    /// Unmarks a number.
     #[inline(never)]
     pub fn unmark(&self, number: usize) {
         let (bits, bit) = (&self.bits[number / 64 % WORDS], 1 << (number % 64));
@@ -67,7 +67,7 @@ impl<const WORDS: usize> Marks<WORDS> {
             self.count.update(|count| count - 1);
         }
     }
-    /// Takes the mark of the lowest number away, and gives that number.
+    /// Unmarks the lowest marked number, and gives it.
     pub fn take(&self) -> Option<usize> {
         if self.is_empty() {
             return None;

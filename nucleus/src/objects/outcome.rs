@@ -1,15 +1,15 @@
-//! How operations end.
+//! Outcomes of operations and traps.
 
 use abi::Error;
 
 /// Steps (pages, entries, activations) between two preemption points.
 pub const STEPS: u32 = 5;
 
-/// Why an operation stops.
+/// Why an operation does not complete.
 pub enum Stop {
     /// It is refused.
     Refused(Error),
-    /// It came to a preemption point and is restarted.
+    /// It reached a preemption point, and is to be restarted.
     Repeat,
 }
 
@@ -19,10 +19,10 @@ impl From<Error> for Stop {
     }
 }
 
-/// The outcome of an operation that can be repeated.
+/// Outcome of an operation that can be restarted.
 pub type Outcome = Result<u64, Stop>;
 
-/// What a light operation gives back to `entry.s`: status and word 0.
+/// Result of a light operation, for `entry.s`: status and word 0.
 #[repr(C)]
 pub struct Reply {
     status: u64,
@@ -38,7 +38,7 @@ impl From<Result<u64, Error>> for Reply {
     }
 }
 
-/// What a trap from user mode means.
+/// Meaning of a trap from user mode.
 pub enum Trap {
     /// A page fault, with its address and code.
     PageFault(u64, u64),
@@ -46,27 +46,27 @@ pub enum Trap {
     Exception,
     /// An interrupt.
     Interrupt,
-    /// Nothing is to be done.
+    /// Ignored.
     #[allow(dead_code, reason = "on some ISAs there is no such trap")]
     Nothing,
 }
 
-/// What an interrupt means.
+/// Meaning of an interrupt.
 pub enum Interrupt {
     /// The timer of this CPU.
     Timer,
-    /// Another CPU wants something.
+    /// An IPI.
     OtherCpu,
-    /// A line, if there is one with this number.
+    /// The line with this number, which may not exist.
     Line(usize),
-    /// Nothing: it is not acknowledged.
+    /// Spurious: not acknowledged.
     Nothing,
 }
 
-/// How fast the clock of the machine is.
+/// Rate of the machine's clock, in 32.32 fixed point.
 pub struct Rate {
-    /// Nanoseconds per tick, in 2^-32.
+    /// Nanoseconds per tick.
     pub nanoseconds: u64,
-    /// Ticks per microsecond, in 2^-32.
+    /// Ticks per microsecond.
     pub microsecond: u64,
 }

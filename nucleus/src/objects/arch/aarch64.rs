@@ -1,4 +1,4 @@
-//! Saved user registers, and how words travel in them; see `abi::registers`.
+//! Saved user registers, and the registers that pass words; see `abi::registers`.
 
 use core::cell::Cell;
 use core::mem::offset_of;
@@ -11,27 +11,27 @@ pub struct Registers {
     pub sp: Cell<u64>,
     pub x: [Cell<u64>; 31],
     pub flags: Cell<u64>,
-    /// TPIDR_EL0, which users write as they like.
+    /// TPIDR_EL0, which user code can write.
     pub pointer: Cell<u64>,
 }
 
 const CONTROL: usize = 3;
 const STATUS: usize = 8;
-/// Of words 0 to 4, and of the control word, which is word 5.
+/// Registers of words 0 to 4, and of the control word, which is word 5.
 const WORDS: [usize; 6] = [0, 1, 2, 4, 5, CONTROL];
-/// At a thread's start: its message area.
+/// Register of the message area's address, at a thread's start.
 const MESSAGE: usize = 6;
 
-/// Where the pairs are that a function preserves, in the order of `portalgen`.
+/// Offsets of the pairs of registers that a function preserves, in the order of `portalgen`.
 pub const PRESERVED: [usize; 6] = {
     let x = offset_of!(Registers, x);
     [x + 8 * 19, x + 8 * 21, x + 8 * 23, x + 8 * 25, x + 8 * 27, x + 8 * 29]
 };
-/// Where the thread pointer is.
+/// Offset of the thread pointer.
 pub const POINTER: usize = offset_of!(Registers, pointer);
 
 impl Registers {
-    /// Where the running function returns to, unless it called others meanwhile.
+    /// Return address of the running function, unless it has called others since.
     pub fn link(&self) -> Option<u64> {
         Some(self.x[30].get())
     }
@@ -39,7 +39,7 @@ impl Registers {
     pub fn more_words(&self) -> [&Cell<u64>; 4] {
         [&self.x[21], &self.x[22], &self.x[23], &self.x[24]]
     }
-    /// Where a thread starts, with which stack, and the address of its message area.
+    /// Sets the start address of a thread, its stack pointer, and the address of its message area.
     #[inline(always)]
     pub fn set_start(&self, pc: u64, sp: u64, message: u64) {
         self.pc.set(pc);
@@ -51,12 +51,12 @@ impl Registers {
     pub fn words(&self) -> [u64; 5] {
         [self.x[0].get(), self.x[1].get(), self.x[2].get(), self.x[4].get(), self.x[5].get()]
     }
-    /// Word 0 to 4 of a system call; word 5 is the control word.
+    /// A word of a system call: 0 to 4, or 5 for the control word.
     #[inline(always)]
     pub fn word(&self, index: usize) -> u64 {
         self.x[WORDS[index]].get()
     }
-    /// Words 0 to 4 and the control word.
+    /// Sets words 0 to 4 and the control word.
     #[inline(always)]
     pub fn set_words(&self, words: [u64; 5], control: u64) {
         WORDS.iter().zip(words).for_each(|(place, word)| self.x[*place].set(word));
@@ -72,7 +72,7 @@ impl Registers {
     pub fn set_control(&self, control: u64) {
         self.x[CONTROL].set(control);
     }
-    /// The status with which a system call comes back.
+    /// The status of a system call.
     #[inline(always)]
     pub fn status(&self) -> u64 {
         self.x[STATUS].get()
@@ -99,7 +99,7 @@ pub struct FpuState {
 }
 
 impl FpuState {
-    /// All registers clear: round to nearest, no exception is trapped.
+    /// Clears all registers: round to nearest, no exceptions trapped.
     pub fn reset(&mut self) {
         self.vectors.fill(0);
         self.status = 0;

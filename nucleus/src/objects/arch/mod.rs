@@ -1,4 +1,4 @@
-//! What is kept of the registers of users: one file per ISA.
+//! Saved user registers, one file per ISA.
 
 #[cfg(target_arch = "aarch64")]
 mod aarch64;

@@ -1,4 +1,4 @@
-//! Saved user registers, and how words travel in them; see `abi::registers`.
+//! Saved user registers, and the registers that pass words; see `abi::registers`.
 
 use core::cell::Cell;
 use core::mem::offset_of;
@@ -27,7 +27,7 @@ pub struct Registers {
     pub flags: Cell<u64>,
 }
 
-/// Where those are that a function preserves, in the order of `portalgen`.
+/// Offsets of the registers that a function preserves, in the order of `portalgen`.
 pub const PRESERVED: [usize; 6] = [
     offset_of!(Registers, rbx),
     offset_of!(Registers, rbp),
@@ -36,11 +36,11 @@ pub const PRESERVED: [usize; 6] = [
     offset_of!(Registers, r14),
     offset_of!(Registers, r15),
 ];
-/// The thread pointer is none of them.
+/// Unused: the thread pointer is not a saved register here.
 pub const POINTER: usize = 0;
 
 impl Registers {
-    /// Where the running function returns to: that is on the stack.
+    /// Return address of the running function: None, as it is on the stack.
     pub fn link(&self) -> Option<u64> {
         None
     }
@@ -48,7 +48,7 @@ impl Registers {
     pub fn more_words(&self) -> [&Cell<u64>; 4] {
         [&self.r12, &self.r13, &self.r14, &self.r15]
     }
-    /// Where a thread starts, with which stack, and the address of its message area.
+    /// Sets the start address of a thread, its stack pointer, and the address of its message area.
     #[inline(always)]
     pub fn set_start(&self, pc: u64, sp: u64, message: u64) {
         self.pc.set(pc);
@@ -60,12 +60,12 @@ impl Registers {
     pub fn words(&self) -> [u64; 5] {
         [self.rdi.get(), self.rsi.get(), self.rdx.get(), self.r8.get(), self.r9.get()]
     }
-    /// Word 0 to 4 of a system call; word 5 is the control word.
+    /// A word of a system call: 0 to 4, or 5 for the control word.
     #[inline(always)]
     pub fn word(&self, index: usize) -> u64 {
         [&self.rdi, &self.rsi, &self.rdx, &self.r8, &self.r9, &self.r10][index].get()
     }
-    /// Words 0 to 4 and the control word.
+    /// Sets words 0 to 4 and the control word.
     #[inline(always)]
     pub fn set_words(&self, words: [u64; 5], control: u64) {
         let [rdi, rsi, rdx, r8, r9] = words;
@@ -86,7 +86,7 @@ impl Registers {
     pub fn set_control(&self, control: u64) {
         self.r10.set(control);
     }
-    /// The status with which a system call comes back.
+    /// The status of a system call.
     #[inline(always)]
     pub fn status(&self) -> u64 {
         self.rax.get()
@@ -104,16 +104,16 @@ impl Registers {
     }
 }
 
-/// x87 and SSE registers as FXSAVE lays them out.
+/// x87 and SSE registers, in the layout of FXSAVE.
 #[repr(C, align(64))]
 pub struct FpuState([u16; 256]);
 
-/// Word of the x87 control word, and of MXCSR.
+/// Index of the x87 control word, and of MXCSR, in 16-bit words.
 const CONTROL: usize = 0;
 const MXCSR: usize = 12;
 
 impl FpuState {
-    /// As after FNINIT, with all exceptions masked and all registers clear.
+    /// The state after FNINIT: all registers clear, all exceptions masked.
     pub fn reset(&mut self) {
         self.0.fill(0);
         self.0[CONTROL] = 0x37f;
