@@ -1,5 +1,5 @@
-//! Entries of portal tables, and the nodes of the derivation trees that connect copies with their original
-//! ([`structures::derivation`]). Mappings of memory have the same nodes.
+//! Entries of portal tables, and the nodes of derivation trees, which connect copies with their original
+//! ([`structures::derivation`]). Mappings of memory use the same nodes.
 
 use super::domain::{SLOW_LABELS, VERSION_BITS};
 use super::{Account, Domain, OPEN, Port, Semaphore, Thread};
@@ -18,9 +18,9 @@ pub struct Node {
     depth: Cell<u16>,
     /// A [`Kind`] as number.
     pub kind: Cell<u8>,
-    /// `abi::rights`.
+    /// Rights: see `abi::rights`.
     pub rights: Cell<u8>,
-    /// Flags of the kind.
+    /// Flags, by kind: see [`CEILING_SHIFT`], [`SHAPE_SHIFT`], [`LABEL_SHIFT`].
     pub flags: Cell<u32>,
 }
 
@@ -36,26 +36,28 @@ impl Derived for Ref<Node> {
     }
 }
 
-/// A place in a portal table.
+/// A slot of a portal table.
 #[repr(C, align(64))]
 pub struct Entry {
-    /// Where the system call jumps.
+    /// Code address to which a system call jumps.
     pub code: Cell<usize>,
-    /// What it acts on: an object, or for operations the function.
+    /// Address of its object; operations: of the function.
     pub object: Cell<usize>,
-    /// Its place in the derivation tree, kind and rights.
+    /// Node in the derivation tree, with kind and rights.
     pub node: Node,
-    /// Calls and services: the entry address. Ports: first and count. Labels: the label.
+    /// Calls and services: the entry address. I/O ports: first and count. Interrupts: the line. Shapes: the number. Labels:
+    /// the label.
     pub word0: Cell<u64>,
     /// Calls: the badge. Labels: see [`Ref::verdict_on`].
     pub word1: Cell<u64>,
-    /// Calls: the versions of the labels of caller and callee for which the flow is allowed, 0 = there are none, and the mark of a ceiling.
+    /// Entries whose use is judged: the label versions of caller and callee (for an object, twice the caller's) for which
+    /// the flow is allowed; 0 = none. Calls: also [`CEILING_MARK`]. Labels: the domain's version in the cached verdict.
     pub versions: Cell<u64>,
 }
 
-/// A type of objects that entries of one kind stand for.
+/// A type of object that entries of one kind refer to.
 pub trait OfKind {
-    /// The kind.
+    /// Kind of these entries.
     const KIND: Kind;
 }
 const _: () = assert!(size_of::<Entry>() == ENTRY_BYTES);
@@ -76,26 +78,27 @@ impl OfKind for Semaphore {
     const KIND: Kind = Kind::Semaphore;
 }
 
-/// In the flags of a call entry, above those of its service: the ceiling of its calls.
+/// Position of the ceiling in the flags of a call entry, above the flags of its service.
 pub const CEILING_SHIFT: u32 = 8;
-/// In the flags of services and calls: the number of their shape.
+/// Position of the shape's number in the flags of services and calls.
 pub const SHAPE_SHIFT: u32 = 16;
-/// The same: the number of their label among those of their domain's portals, 0 = {3}.
+/// Position of the label's number among those of the domain's portals, in the flags of services and calls; 0 = {3}.
 pub const LABEL_SHIFT: u32 = 24;
-/// In the versions of a call entry with a ceiling: so they are nobody's, and its calls take the slow path. No domain is slow for this reason.
+/// Set in the versions of a call entry with a ceiling. They then match no domains, so its calls take the slow path. No
+/// `SLOW_*` reason uses this bit.
 pub const CEILING_MARK: u64 = 1 << 63;
 
 impl Ref<Entry> {
-    /// Calls: whether the flow is allowed as the labels of caller and callee are now. If not, that is to be judged.
+    /// Whether the cached verdict allows the flow with the present labels of caller and callee. If not, it must be judged.
     pub fn allows(self, caller: Ref<Domain>, callee: Ref<Domain>) -> bool {
         self.versions.get() & !CEILING_MARK == versions(caller, callee)
             && (caller.slow() | callee.slow()) & SLOW_LABELS == 0
     }
-    /// Calls: the flow is allowed as the labels of caller and callee are now.
+    /// Caches the verdict that the flow is allowed with the present labels of caller and callee.
     pub fn allow(self, caller: Ref<Domain>, callee: Ref<Domain>) {
         self.versions.set(self.versions.get() & CEILING_MARK | versions(caller, callee));
     }
-    /// Calls: the priority that a call has at least; 0 = its caller's.
+    /// Calls: the least priority of a call; 0 = that of its caller.
     pub fn ceiling(self) -> u8 {
         (self.node.flags.get() >> CEILING_SHIFT) as u8
     }
@@ -107,53 +110,53 @@ impl Ref<Entry> {
     pub fn label_number(self) -> u8 {
         (self.node.flags.get() >> LABEL_SHIFT) as u8
     }
-    /// The label of calls by this entry, which leads to a domain.
+    /// The label of the portal, if this is a call entry; else {3}.
     pub fn portal_label(self) -> Label {
         let labels = self.callee().and_then(|callee| callee.labelled()?.of_portals.get());
         labels.map_or(OPEN, |labels| labels.of(self.label_number()))
     }
-    /// The node inside.
+    /// The node in this entry.
     pub fn node_reference(self) -> Ref<Node> {
-        // SAFETY: a field of a live object.
+        // SAFETY: a field of a live object, so it is not null and lives as long.
         unsafe { Ref::new(&raw mut (*self.pointer()).node) }
     }
-    /// The entry round a node that is one of an entry.
+    /// The entry that contains this node, which must be that of an entry.
     pub fn of_node(node: Ref<Node>) -> Self {
-        // SAFETY: by contract of the tree: nodes of entries are only linked with each other.
+        // SAFETY: derivation trees link nodes of entries only with each other, so this node is a field of an entry.
         unsafe { Ref::new((node.address() - core::mem::offset_of!(Entry, node)) as *mut Entry) }
     }
-    /// Its kind.
+    /// The kind.
     pub fn kind(self) -> Kind {
         Kind::from_number(self.node.kind.get()).unwrap_or(Kind::Empty)
     }
-    /// The object that it stands for, if that is a `T`.
+    /// The object that it refers to, if its kind is that of `T`.
     #[inline(always)]
     pub fn object<T: OfKind>(self) -> Link<T> {
-        // SAFETY: an entry of the kind is filled with the address of a `T`, and emptied before that goes.
+        // SAFETY: an entry of this kind is filled with the address of a `T`, and emptied before the `T` is freed.
         self.is_of(T::KIND).then(|| unsafe { Ref::new(self.object.get() as *mut T) })
     }
-    /// Of a service: the domain whose entry point it is.
+    /// Services: the domain of the entry point.
     #[inline(always)]
     pub fn server(self) -> Link<Domain> {
-        // SAFETY: services are filled with the address of their domain, and emptied before that goes.
+        // SAFETY: services are filled with the address of their domain, and emptied before the domain is freed.
         self.is_of(Kind::Service).then(|| unsafe { Ref::new(self.object.get() as *mut Domain) })
     }
-    /// Of a call: the domain that it leads to.
+    /// Calls: the domain that it leads to.
     #[inline(always)]
     pub fn callee(self) -> Link<Domain> {
-        // SAFETY: calls are filled with the address of the domain, and emptied before that goes.
+        // SAFETY: calls are filled with the address of their domain, and emptied before the domain is freed.
         self.is_of(Kind::Call).then(|| unsafe { Ref::new(self.object.get() as *mut Domain) })
     }
-    /// Of a label: that.
+    /// Labels: the label.
     pub fn label(self) -> Option<Label> {
         self.is_of(Kind::Label).then(|| Label::from_word(self.word0.get()))
     }
-    /// Of a label: what was found out last, if it was about this domain, as its labels are now.
+    /// Labels: the cached verdict, if it is about this domain with its present labels.
     pub fn verdict_on(self, domain: Ref<Domain>) -> Option<u64> {
         let (known, of) = (self.word1.get(), self.versions.get());
         (of == domain.version() as u64 && known >> 2 == domain.number).then_some(known & 3)
     }
-    /// Remembers that, in two bits, until the label changes: then the version is nobody's, 0.
+    /// Labels: caches a verdict of two bits. A change of the label sets the version to 0, which no domain has.
     pub fn note_verdict(self, domain: Ref<Domain>, verdict: u64) -> u64 {
         self.word1.set(domain.number << 2 | verdict);
         self.versions.set(domain.version() as u64);
@@ -164,7 +167,7 @@ impl Ref<Entry> {
     pub fn is_of(self, kind: Kind) -> bool {
         self.node.kind.get() == kind as u8
     }
-    /// Whether something can be put here.
+    /// Whether it can be filled.
     pub fn is_vacant(self) -> bool {
         matches!(self.kind(), Kind::Empty | Kind::Revoked)
     }
@@ -174,14 +177,14 @@ fn versions(caller: Ref<Domain>, callee: Ref<Domain>) -> u64 {
     caller.version() as u64 | (callee.version() as u64) << VERSION_BITS
 }
 
-/// How an operation is entered: what an entry for it holds.
+/// Code addresses in the entry of an operation.
 #[derive(Clone, Copy)]
 pub struct Operation {
-    /// Where the system call jumps.
+    /// Code address to which the system call jumps.
     pub code: *const (),
-    /// The function that this calls.
+    /// Function that this code calls; null if none.
     pub function: *const (),
 }
 
-// SAFETY: addresses of code, which is only read.
+// SAFETY: addresses of code, which no CPU writes.
 unsafe impl Sync for Operation {}

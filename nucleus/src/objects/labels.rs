@@ -1,4 +1,4 @@
-//! The labels of a domain that has others than [the usual ones](USUAL), and how far a change of them is.
+//! Labels of a domain that are not kept as [`USUAL`], with the state of a change.
 
 use crate::pointer::Link;
 use abi::MAX_PORTAL_LABELS;
@@ -6,31 +6,31 @@ use core::cell::Cell;
 use flow::rules::Labels;
 use flow::{Label, Level};
 
-/// What nearly all domains have: S = {1}, R = {2}.
+/// Labels of nearly all domains: S = {1}, R = {2}.
 pub const USUAL: Labels = Labels { send: Label::of(Level::One), receive: Label::of(Level::Two), is_explicit: false };
 
-/// What the components have that all others trust: S = {★}, R = {3}.
+/// Labels of the components that all others trust: S = {★}, R = {3}.
 pub const TRUSTED: Labels =
     Labels { send: Label::of(Level::Star), receive: Label::of(Level::Three), is_explicit: false };
 
-/// The label of portals, if nobody names one: {3}.
+/// Default label of portals: {3}.
 pub const OPEN: Label = Label::of(Level::Three);
 
-/// Labels of a domain's portals, which stay until the domain goes.
+/// Labels of a domain's portals. They stay until the domain is removed.
 pub struct PortalLabels {
-    /// So many are there.
+    /// Number of labels.
     pub count: Cell<usize>,
-    /// The first of them has number 1.
+    /// The labels, numbered from 1.
     pub labels: [Cell<Label>; MAX_PORTAL_LABELS],
 }
 
 impl PortalLabels {
-    /// The one with this number.
+    /// The label with this number; 0 = {3}.
     pub fn of(&self, number: u8) -> Label {
         self.all().nth((number as usize).wrapping_sub(1)).unwrap_or(OPEN)
     }
 
-    /// Those that are there.
+    /// All labels.
     pub fn all(&self) -> impl Iterator<Item = Label> {
         self.labels[..self.count.get()].iter().map(Cell::get)
     }
@@ -38,55 +38,55 @@ impl PortalLabels {
 
 /// See the module.
 pub struct Labelled {
-    /// What the domain has.
+    /// Present labels.
     pub now: Cell<Labels>,
-    /// What it gets once nothing is in flight that this forbids.
+    /// During a change: the new labels, which apply once they forbid nothing in flight.
     pub next: Cell<Option<Labels>>,
-    /// Of a change: how much was looked at, and the activation of the domain that began it.
+    /// Progress of a change.
     pub stage: Cell<Stage>,
-    /// Once the domain is dead: why.
+    /// Status of the domain's death; 0 while it lives.
     pub status: Cell<u64>,
-    /// Those of its portals.
+    /// Labels of its portals.
     pub of_portals: Cell<Link<PortalLabels>>,
 }
 
-/// See [`Labelled::stage`].
+/// Progress of a change of labels.
 #[derive(Clone, Copy, Default)]
 pub struct Stage {
-    /// What is looked at.
+    /// Part being checked.
     pub part: Part,
-    /// How far that is.
+    /// Progress within this part.
     pub done: u64,
-    /// What is looked at now is allowed by what the other domain has, and is to be by what that will have.
+    /// The present relation is allowed by the other domain's present labels; its future labels are to be checked next.
     pub side: bool,
-    /// Number of the activation.
+    /// Number of the activation that began the change.
     pub by: u8,
-    /// Calls in flight that the change forbids are cut off; else it is given up.
+    /// Calls in flight that the new labels forbid are split. Otherwise such a call makes the change fail.
     pub cuts: bool,
 }
 
-/// What a change of labels looks at, in this order.
+/// What a change of labels checks, in this order.
 #[derive(Clone, Copy, Default)]
 pub enum Part {
-    /// The domain's handlers of faults, which must admit it.
+    /// The domain's fault handlers: they must admit it.
     #[default]
     Upcalls,
-    /// Its maker, which learns of its end.
+    /// Its maker, to which its death is reported.
     Maker,
-    /// Domains that it made.
+    /// Domains that it made, whose deaths are reported to it.
     Children,
-    /// Its semaphores: what it may do with them is judged anew.
+    /// Its semaphore entries: each is judged again on its next use.
     Table,
-    /// Pages that it could not read any more, which forbid the change, before that cuts anything off.
+    /// Shared pages that it could no longer read: these forbid the change, before any call is split.
     Reads,
     /// Its calls, calls to it, and its waits.
     Activations,
-    /// Pages that it shares with others: it may not write them any more.
+    /// Shared pages that it may no longer write: these are write-protected.
     Pages,
 }
 
 impl Part {
-    /// What comes after it.
+    /// The next part.
     pub fn next(self) -> Option<Self> {
         Some(match self {
             Self::Upcalls => Self::Maker,
