@@ -1,9 +1,9 @@
-//! What is counted.
+//! Counters of the nucleus.
 
 use crate::pointer::{Held, Nucleus};
 use core::cell::Cell;
 
-/// What is counted beside what each CPU counts; see `abi::info::Counters`.
+/// Counters that are not per CPU; see `abi::info::Counters`.
 #[allow(missing_docs)]
 pub struct Counts {
     pub faults: Count,
@@ -18,18 +18,18 @@ pub struct Counts {
     pub not_runnable: Count,
 }
 
-/// Something that is counted.
+/// A counter.
 pub struct Count(Cell<u64>);
 
 impl Count {
     const fn new() -> Self {
         Self(Cell::new(0))
     }
-    /// How often.
+    /// The count.
     pub fn get(&self) -> u64 {
         self.0.get()
     }
-    /// Once more.
+    /// Adds one.
     pub fn up(&self) {
         self.0.update(|count| count + 1);
     }
@@ -48,7 +48,7 @@ static COUNTS: Nucleus<Counts> = Nucleus::new(Counts {
     not_runnable: Count::new(),
 });
 
-/// The counters, to be counted up.
+/// The counters.
 pub fn all(held: Held) -> &'static Counts {
     COUNTS.get(held)
 }

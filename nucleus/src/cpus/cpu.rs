@@ -1,9 +1,9 @@
-//! The block of a CPU, and what CPUs do to each other.
+//! The block of a CPU, and how one CPU stops others.
 //!
-//! On a slow path a CPU has the nucleus lock or waits for it. The lock holder can *stop* another CPU: it sends an IPI and
+//! On a slow path, a CPU has the nucleus lock or waits for it. The lock holder can *stop* another CPU: it sends an IPI and
 //! waits until that CPU is quiescent. The CPU stays quiescent until the lock is released, so the holder may change
-//! whatever runs there. It leaves work for the CPU in its block (`flush`, `needs_recheck`), which the CPU does
-//! when it gets the lock. A CPU that got the lock at once was not quiescent before: nothing was left for it.
+//! whatever runs there. It leaves work for the CPU in its block (`flush`, `needs_recheck`). The CPU does this work
+//! when it gets the lock. If a CPU gets the lock at once, it was not quiescent before, so no work was left for it.
 
 use crate::arch::memory::DIRECT;
 use crate::arch::{interrupts, processor};
@@ -13,17 +13,17 @@ use abi::{Error, MAX_CPUS};
 use core::cell::Cell;
 use core::sync::atomic::{Ordering, fence};
 
-/// The CPU that boots.
+/// Block of the boot CPU.
 static FIRST: Nucleus<Cpu> = Nucleus::new(Cpu::new(0, 0, 0, DIRECT));
 
 struct All {
     cpus: [Cell<Link<Cpu>>; MAX_CPUS],
-    /// What the machine calls them, those that did not start included.
+    /// Hardware identities, also of CPUs that did not start.
     identities: [Cell<u32>; MAX_CPUS],
     present: Cell<usize>,
-    /// More than one is there.
+    /// More than one CPU has joined.
     several: Cell<bool>,
-    /// Those that are there, one bit each.
+    /// CPUs that have joined, one bit each.
     mask: Cell<u64>,
 }
 
@@ -35,7 +35,7 @@ static ALL: Nucleus<All> = Nucleus::new(All {
     mask: Cell::new(1),
 });
 
-/// Makes the block of the first CPU its own.
+/// Sets up the block of the boot CPU, and loads it.
 pub fn init_first(held: Held) {
     let first = FIRST.reference(held);
     first.own.set(Some(first));
@@ -43,7 +43,7 @@ pub fn init_first(held: Held) {
     processor::load_block(first);
 }
 
-/// The machine says that it has this CPU besides the first; gives its number, if there is one left.
+/// Adds another CPU that the machine reports; gives its number, or None if [`MAX_CPUS`] are known.
 pub fn announce(held: Held, identity: u32) -> Option<usize> {
     let all = ALL.get(held);
     let number = all.present.get();
@@ -52,13 +52,13 @@ pub fn announce(held: Held, identity: u32) -> Option<usize> {
     Some(number)
 }
 
-/// The first CPU is called so.
+/// Sets the hardware identity of the boot CPU.
 pub fn name_first(held: Held, identity: u32) {
     ALL.get(held).identities[0].set(identity);
     FIRST.get(held).identity.set(identity);
 }
 
-/// A CPU that was announced is there; what it runs has begun to wait for the lock.
+/// Registers an announced CPU that has started, and waits for the lock.
 pub fn join(cpu: Ref<Cpu>) {
     let held = cpu.held();
     let all = ALL.get(held);
@@ -73,27 +73,27 @@ pub fn this(held: Held) -> Ref<Cpu> {
     processor::block(held)
 }
 
-/// The CPU with this number, if it is there.
+/// The CPU with this number, if it has joined.
 pub fn of(held: Held, number: usize) -> Link<Cpu> {
     ALL.get(held).cpus.get(number)?.get()
 }
 
-/// CPUs that the machine has, and what it calls the one with this number.
+/// Number of CPUs that the machine has, also those that did not start.
 pub fn present(held: Held) -> usize {
     ALL.get(held).present.get()
 }
 
-/// See [`present`].
+/// Hardware identity of the CPU with this number.
 pub fn identity_of(held: Held, number: usize) -> u32 {
     ALL.get(held).identities[number].get()
 }
 
-/// A bit for each CPU that is there.
+/// CPUs that have joined, one bit each.
 pub fn mask(held: Held) -> u64 {
     ALL.get(held).mask.get()
 }
 
-/// Those of the `wanted` CPUs that are there; there must be one, and all must be among the `allowed`.
+/// Those of the `wanted` CPUs that have joined: at least one, and all of them `allowed`.
 pub fn check_mask(held: Held, wanted: u64, allowed: u64) -> Result<u64, Error> {
     match wanted & mask(held) {
         0 => Err(Error::BadArgument),
@@ -102,21 +102,22 @@ pub fn check_mask(held: Held, wanted: u64, allowed: u64) -> Result<u64, Error> {
     }
 }
 
-/// Whether there is more than one.
+/// Whether more than one CPU has joined.
 #[inline(always)]
 pub fn several(held: Held) -> bool {
     ALL.get(held).several.get()
 }
 
-/// All CPUs that are there.
+/// All CPUs that have joined.
 pub fn all(held: Held) -> impl Iterator<Item = Ref<Cpu>> {
     let all = ALL.get(held);
     all.cpus[..all.present.get()].iter().filter_map(Cell::get)
 }
 
-/// All but this one. What this CPU wrote before is seen by those of them that do not yet stand in its way: the fence
-/// pairs with the write of the root, which is serialising, or of the domain, before which and the next system call's
-/// first load nothing is reordered (`arch::entry`).
+/// All CPUs but this one. The fence orders this CPU's earlier writes before its reads of their `domain`. So a CPU that is
+/// not seen in a domain sees these writes once it enters the domain. On its side, the write of `domain` comes before later
+/// loads: x86-64 then writes the root, which is serialising; on AArch64 it releases, and a system call's first load
+/// acquires.
 #[inline(always)]
 pub fn others(held: Held) -> impl Iterator<Item = Ref<Cpu>> {
     let own = this(held);
@@ -128,7 +129,7 @@ pub fn others(held: Held) -> impl Iterator<Item = Ref<Cpu>> {
     ALL.get(held).cpus[..count].iter().filter_map(Cell::get).filter(move |cpu| *cpu != own)
 }
 
-/// Interrupts another CPU, unless it was and has not noticed yet.
+/// Sends an IPI to another CPU, unless one is pending.
 pub fn send_ipi(other: Ref<Cpu>) {
     if !other.ipi_pending.get() {
         other.ipi_pending.set(true);
@@ -136,7 +137,7 @@ pub fn send_ipi(other: Ref<Cpu>) {
     }
 }
 
-/// Stops another CPU until we release the lock.
+/// Stops another CPU until this CPU releases the lock.
 #[cold]
 pub fn stop(other: Ref<Cpu>) {
     let held = other.held();
@@ -150,7 +151,7 @@ pub fn stop(other: Ref<Cpu>) {
     }
 }
 
-/// Stops all others for which `stands_in_the_way` holds.
+/// Stops all other CPUs for which `stands_in_the_way` holds.
 #[inline(always)]
 pub fn stop_where(held: Held, stands_in_the_way: impl Fn(Ref<Cpu>) -> bool) {
     for other in others(held) {
@@ -160,7 +161,7 @@ pub fn stop_where(held: Held, stands_in_the_way: impl Fn(Ref<Cpu>) -> bool) {
     }
 }
 
-/// Stops the CPU on which the thread runs, if that is another one.
+/// Stops the CPU on which the thread runs, if it runs on another CPU.
 #[inline(always)]
 pub fn stop_cpu_of(thread: Ref<Thread>) {
     let held = thread.held();
@@ -173,7 +174,7 @@ pub fn stop_cpu_of(thread: Ref<Thread>) {
 }
 
 impl Ref<Cpu> {
-    /// The CPU runs no thread any more; it finds out when it gets the lock.
+    /// Removes the thread from the CPU. Another CPU rechecks what it runs when it gets the lock.
     pub fn leave_thread(self) {
         let held = self.held();
         self.thread.set(None);
@@ -184,12 +185,12 @@ impl Ref<Cpu> {
 }
 
 impl Ref<Domain> {
-    /// What it has on this CPU.
+    /// Its state on this CPU.
     pub fn per_cpu(self) -> Ref<PerCpu> {
         let held = self.held();
         self.per_cpu_on(this(held).number as usize)
     }
-    /// What it has on all CPUs.
+    /// Its state on each CPU of the machine.
     pub fn per_cpus(self) -> impl Iterator<Item = Ref<PerCpu>> {
         let held = self.held();
         (0..present(held)).map(move |cpu| self.per_cpu_on(cpu))

@@ -1,4 +1,4 @@
-//! The one nucleus lock. `entry.s` takes it where the slow paths begin and gives it back where they end.
+//! The nucleus lock. `entry.s` takes it at the start of a slow path, and releases it at the end.
 
 use super::{assembly, cpu, root, special};
 use crate::arch::{processor, timer};
@@ -6,18 +6,18 @@ use crate::objects::Cpu;
 use crate::pointer::{Held, Ref};
 use nucleus_sync::lock::Lock;
 
-/// Held by who runs in the nucleus beyond the fast paths; see `cpus::cpu`.
+/// Held by the CPU that is on a slow path in the nucleus; see `cpus::cpu`.
 #[unsafe(no_mangle)]
 static NUCLEUS_LOCK: Lock = Lock::new();
 
-/// The first CPU begins with the lock.
+/// Takes the lock on the boot CPU.
 pub fn begin() -> Held {
     NUCLEUS_LOCK.announce();
-    // SAFETY: nobody else runs yet.
+    // SAFETY: no other CPU runs yet, so the lock was free and is ours.
     unsafe { Held::new() }
 }
 
-/// A CPU that just began gets in line, behind the one that started it.
+/// Takes the lock on a CPU that just started, after the CPU that started it.
 pub fn join() -> Held {
     if !NUCLEUS_LOCK.announce() {
         wait();
@@ -26,11 +26,12 @@ pub fn join() -> Held {
     unsafe { Held::new() }
 }
 
-/// The lock was not free when it was announced that this CPU wants it: waits, quiescent, until it is ours. What others left
-/// us to do is done then, but for `Cpu::needs_recheck`.
+/// Waits, quiescent, for the lock, for which this CPU has announced itself. Then does the work that others left for it,
+/// except for `Cpu::needs_recheck`.
 #[unsafe(no_mangle)]
 extern "C" fn lock_wait_here() {
-    // SAFETY: until it is quiescent nobody else touches the block of this CPU, nor what runs here; then the lock is ours.
+    // SAFETY: no other CPU accesses this CPU's block or what runs here until this CPU is quiescent; after the wait the lock
+    // is ours.
     let held = unsafe { Held::new() };
     let cpu = cpu::this(held);
     let start = timer::now();
@@ -40,12 +41,12 @@ extern "C" fn lock_wait_here() {
     cpu.counts.lock_waits.update(|value| value + 1);
     cpu.counts.lock_waited.update(|value| value + waited);
     cpu.counts.lock_longest.set(cpu.counts.lock_longest.get().max(waited));
-    // Should it be the scheduler that waited, that is not its fault.
+    // If the scheduler waited, the wait does not count against its patience.
     cpu.patience_ends.set(cpu.patience_ends.get().saturating_add(waited));
     catch_up(cpu);
 }
 
-/// The CPU was quiescent and has the lock now: does what was left to it.
+/// Does the work left for a CPU that was quiescent, and now has the lock.
 pub fn catch_up(cpu: Ref<Cpu>) {
     if cpu.flush.take()
         && let Some(domain) = cpu.domain.get()
@@ -54,19 +55,19 @@ pub fn catch_up(cpu: Ref<Cpu>) {
     }
 }
 
-/// As [`lock_wait_here`], seen by who counts how long the lock is held.
+/// As [`lock_wait_here`], through the symbols between which `./x bench` measures how long the lock is held.
 pub fn wait() {
-    // SAFETY: nothing is borrowed over this.
+    // SAFETY: no borrow lives across this call; this CPU has announced itself for the lock.
     unsafe { assembly::lock_wait() }
 }
 
-/// Whether another CPU waits for the lock, which is ours.
+/// Whether another CPU waits for the lock, which this CPU holds.
 pub fn is_wanted() -> bool {
     NUCLEUS_LOCK.is_wanted()
 }
 
-/// Lets those who wait have the lock first. Whatever was known of other objects may not be so any more.
+/// Lets waiting CPUs have the lock first. Anything known about other objects may be stale afterwards.
 pub fn pass() {
-    // SAFETY: nothing is borrowed over this; it gives the lock back and takes it again.
+    // SAFETY: no borrow lives across this call, which releases the lock and takes it again.
     unsafe { assembly::pass_lock() }
 }

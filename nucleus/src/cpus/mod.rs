@@ -1,5 +1,5 @@
-//! What each CPU has, and what CPUs do to each other: the nucleus lock, stopping a CPU, the loaded space, translations, the timer,
-//! special registers.
+//! State of each CPU, and interaction of CPUs: the nucleus lock, stopping a CPU, the loaded space, TLB shootdowns, the
+//! timer, special registers.
 
 pub mod assembly;
 pub mod counters;

@@ -1,20 +1,20 @@
-//! Which space a CPU has loaded.
+//! The root of the space that a CPU has loaded.
 
 use super::{cpu, translations};
 use crate::arch::paging;
 use crate::pointer::{Boot, Held};
 
-/// The root that is loaded where there is no space.
+/// Root that a CPU loads while it is in no domain.
 static NONE: Boot<u64> = Boot::new(0);
 
-/// From here on CPUs load this root where there is no space.
+/// Sets the root for CPUs that are in no domain, and loads it.
 pub fn begin(held: Held, root: u64) {
-    // SAFETY: the first CPU runs alone.
+    // SAFETY: the boot CPU runs alone, and nothing borrows the value.
     unsafe { *NONE.write() = root };
     leave(held);
 }
 
-/// A CPU leaves the tables with which it began.
+/// Leaves the page tables with which a CPU starts.
 pub fn join() {
     paging::load_root(*NONE.get());
 }
@@ -29,7 +29,7 @@ pub fn load(held: Held, root: u64) {
     }
 }
 
-/// This CPU is in no domain.
+/// Makes this CPU leave its domain: it is in none afterwards.
 pub fn leave(held: Held) {
     let cpu = cpu::this(held);
     cpu.domain.set(None);

@@ -1,15 +1,15 @@
 //! Processor state that most domains do not have: floating-point registers and the thread pointer.
 //!
-//! Both belong to the activation. Floating-point registers are saved whenever another activation becomes current, never
-//! carried over a crossing, and the unit is off while an activation without such registers runs. Domains that have neither
-//! pay one test of a flag for it (`Cpu::special`).
+//! Both belong to the activation. Floating-point registers are saved when another activation becomes current, and never pass
+//! to another domain in a crossing. The unit is off while an activation without such registers runs. For domains with
+//! neither, the cost is one test of a flag (`Cpu::special`).
 
 use super::cpu;
 use crate::arch::special as machine;
 use crate::objects::Activation;
 use crate::pointer::{Held, Ref};
 
-/// Makes the processor's special state the one of `activation`, which becomes current.
+/// Loads the special state of `activation`, which becomes current.
 #[cold]
 pub fn load(activation: Ref<Activation>) {
     let held = activation.held();
@@ -21,7 +21,7 @@ pub fn load(activation: Ref<Activation>) {
         match activation.fpu {
             Some(state) => {
                 forget_elsewhere(activation);
-                // SAFETY: no other CPU has them loaded any more.
+                // SAFETY: `forget_elsewhere` just made sure that no other CPU counts as having them loaded.
                 unsafe { machine::load(state) }
             }
             None => machine::turn_off(),
@@ -32,21 +32,21 @@ pub fn load(activation: Ref<Activation>) {
     cpu.special.set((cpu.pointer.get() != 0 || cpu.fpu.get().is_some() || !cpu.again.is_empty()) as u8);
 }
 
-/// Writes the loaded floating-point registers to their owner. A CPU does so before it can be stopped: others may
-/// continue what ran there.
+/// Saves the loaded floating-point registers to their owner. A CPU does so before it becomes quiescent, because others may
+/// then resume what ran there.
 pub fn save(held: Held) {
     if let Some(state) = cpu::this(held).fpu.get().and_then(|owner| owner.fpu) {
-        // SAFETY: the unit is on while somebody's registers are loaded.
+        // SAFETY: `fpu` names the owner of the loaded registers, and the unit is on while it has one.
         unsafe { machine::save(state) }
     }
 }
 
-/// The running activation has this thread pointer from now on.
+/// Sets the thread pointer of the running activation.
 pub fn set_pointer(activation: Ref<Activation>, pointer: u64) {
     machine::set_pointer(cpu::this(activation.held()), activation, pointer);
 }
 
-/// The floating-point registers of `activation` are not kept any more.
+/// Discards the loaded floating-point registers of `activation`, on all CPUs.
 pub fn forget(activation: Ref<Activation>) {
     forget_elsewhere(activation);
     let cpu = cpu::this(activation.held());
@@ -56,7 +56,7 @@ pub fn forget(activation: Ref<Activation>) {
     }
 }
 
-/// What another CPU has loaded of the floating-point registers of `activation` is not its state any more.
+/// Marks the floating-point registers of `activation` as stale on each other CPU that has them loaded.
 fn forget_elsewhere(activation: Ref<Activation>) {
     let held = activation.held();
     let own = cpu::this(held);

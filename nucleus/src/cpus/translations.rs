@@ -1,17 +1,16 @@
-//! Translations that processors keep (TLBs): what got weaker is dropped on every CPU that may have it (*shootdown*), and a ledger
-//! of what is owed.
+//! TLB shootdowns: a translation that lost rights is dropped on every CPU that may have it. A ledger records what is owed.
 //!
-//! Whoever takes rights out of a page table holds an [`Owed`] until `invalidate` consumes it. A checked
-//! build writes each debt of each CPU down, strikes it out when the processor executes the invalidation
-//! (`paid`, `all_paid`), and panics when the nucleus is left with one: the emulator never shows a stale
-//! translation, only the ledger does.
+//! Code that takes rights out of a page table holds an [`Owed`] until `invalidate` consumes it. A checked build records each
+//! debt of each CPU in the ledger, and strikes it out when the processor executes the invalidation (`paid`, `all_paid`). It
+//! panics if a CPU leaves the nucleus with a debt. An emulator never uses a stale translation, so only the ledger shows a
+//! missing invalidation.
 
 use super::{counters, cpu};
 use crate::arch::paging;
 use crate::objects::{Cpu, Domain, FRAME};
 use crate::pointer::{Held, Ref};
 
-/// A translation that the processor may still have and must not.
+/// A stale translation that a TLB may still have, and that must be invalidated.
 #[must_use = "a stale translation stays until `invalidate`"]
 pub struct Owed {
     domain: Ref<Domain>,
@@ -19,9 +18,9 @@ pub struct Owed {
 }
 
 impl Owed {
-    /// The translation of `address` in the space of `domain` got weaker. Where translations are kept while another space is loaded
-    /// ([`paging::KEEPS_TRANSLATIONS`]) any CPU may have it, and this one, which invalidates on all, owes it. Otherwise those owe it
-    /// that are in the space: loading a root drops all translations.
+    /// The translation of `address` in the space of `domain` lost rights. If TLBs keep translations while another space is
+    /// loaded ([`paging::KEEPS_TRANSLATIONS`]), any CPU may have it; this CPU owes it, as its invalidation reaches all.
+    /// Otherwise, the CPUs in the space owe it: loading a root drops all translations.
     pub fn new(domain: Ref<Domain>, address: u64) -> Self {
         let held = domain.held();
         if cfg!(feature = "checked") {
@@ -34,7 +33,7 @@ impl Owed {
                 own.debts.add(root, address);
             }
             for other in cpu::others(held).filter(|other| other.domain_there() == Some(domain)) {
-                // It could change the space, and so pay, without being seen.
+                // Otherwise its fast paths could leave the space, and so pay, unnoticed.
                 cpu::stop(other);
                 if other.domain.get() == Some(domain) && !other.debts.is_full() {
                     other.debts.add(root, address);
@@ -44,11 +43,11 @@ impl Owed {
         Self { domain, address }
     }
 
-    /// Pays: drops the translation wherever a processor can have it.
+    /// Pays: drops the translation on every CPU that may have it.
     pub fn invalidate(self) {
         let (domain, address) = (self.domain, self.address);
         let held = domain.held();
-        // Where translations outlive the space that is loaded, this reaches all CPUs.
+        // If TLBs keep translations of other spaces, this invalidation reaches all CPUs.
         if paging::KEEPS_TRANSLATIONS || cpu::this(held).domain.get() == Some(domain) {
             counters::all(held).invalidations.up();
             paging::drop_page(domain.root, address);
@@ -60,7 +59,7 @@ impl Owed {
     }
 }
 
-/// Translations of pages in the slot of a window, which only one CPU can have, and must not: see `memory::lend`.
+/// Stale translations of pages in the slot of a window, which only one CPU may have: see `memory::lend`.
 #[must_use = "stale translations stay until `invalidate`"]
 pub struct OwedSlot {
     domain: Ref<Domain>,
@@ -70,7 +69,7 @@ pub struct OwedSlot {
 }
 
 impl OwedSlot {
-    /// Those of so many pages from `address` on, of the space of `domain` as `cpu` sees it.
+    /// The translations of `pages` pages from `address` on, in the space of `domain` on `cpu`.
     pub fn new(domain: Ref<Domain>, cpu: Ref<Cpu>, address: u64, pages: usize) -> Self {
         let owed = Self { domain, cpu, address, pages };
         if cfg!(feature = "checked") {
@@ -96,7 +95,7 @@ impl OwedSlot {
         }
     }
 
-    /// Pays.
+    /// Pays: drops the translations on that CPU.
     pub fn invalidate(self) {
         let (domain, cpu) = (self.domain, self.cpu);
         let held = domain.held();
@@ -105,7 +104,7 @@ impl OwedSlot {
             paging::drop_pages(domain.root, self.address, self.pages);
             self.each(|address| paid(held, domain.root, address));
         } else {
-            // The entries were written before it is looked where that CPU is: see `cpu::others`.
+            // The fence in `cpu::others` orders the writes of the entries before the read of that CPU's domain.
             for other in cpu::others(held).filter(|other| *other == cpu && other.domain_there() == Some(domain)) {
                 cpu::stop(other);
                 other.flush.set(true);
@@ -114,7 +113,7 @@ impl OwedSlot {
     }
 }
 
-/// Translations of `domain` got weaker: other CPUs that may have them forget them before they use any.
+/// Makes each other CPU in `domain` load its root again, which drops the stale translations, before it returns to user mode.
 #[inline(always)]
 fn shoot_down(domain: Ref<Domain>) {
     let held = domain.held();
@@ -126,21 +125,21 @@ fn shoot_down(domain: Ref<Domain>) {
     }
 }
 
-/// The translation of `address` in the space with this root is dropped, as far as this CPU owed it.
+/// Strikes out this CPU's debts for `address` in the space with this root.
 fn paid(held: Held, root: u64, address: u64) {
     if cfg!(feature = "checked") {
         cpu::this(held).debts.strike_out(|debt| debt == (root, address));
     }
 }
 
-/// All translations of the space with this root are dropped; of any space with `None`.
+/// Strikes out this CPU's debts for the space with this root; for all spaces with `None`.
 pub fn all_paid(held: Held, root: Option<u64>) {
     if cfg!(feature = "checked") {
         cpu::this(held).debts.strike_out(|debt| root.is_none_or(|root| debt.0 == root));
     }
 }
 
-/// Panics in a checked build if an invalidation is owed by this CPU.
+/// In a checked build: panics if this CPU owes an invalidation.
 pub fn check_before_leaving(held: Held) {
     if cfg!(feature = "checked") {
         let debts = &cpu::this(held).debts;
