@@ -58,7 +58,7 @@ pub fn name_first(held: Held, identity: u32) {
     FIRST.get(held).identity.set(identity);
 }
 
-/// Registers an announced CPU that has started, and waits for the lock.
+/// Registers an announced CPU, which has started and now waits for the lock.
 pub fn join(cpu: Ref<Cpu>) {
     let held = cpu.held();
     let all = ALL.get(held);
