@@ -39,7 +39,7 @@ pub fn remove(operands: &Operands) -> Outcome {
     if removal::remove_step(entry) { Ok(0) } else { Err(Stop::Repeat) }
 }
 
-/// Whether the caller may remove an original: not what it runs in. A domain dies first.
+/// Checks that the caller may remove an original: it must not run in the object. A live domain is killed first, as a step.
 fn check_original(operands: &Operands, entry: Ref<Entry>) -> Result<(), Stop> {
     let within = if let Some(domain) = entry.object::<Domain>() {
         domain.contains(operands.own())
@@ -105,7 +105,7 @@ pub fn service_new(operands: &Operands) -> Outcome {
     Ok(index as u64)
 }
 
-/// The number of a label among those of a domain's portals, which has it from now on.
+/// The number of a label among those of a domain's portals; adds the label if it is new.
 fn portal_label(operands: &Operands, domain: Ref<Domain>, label: Label) -> Result<usize, Stop> {
     let account = domain.account;
     let all = labels::of_portals(domain)?;
@@ -127,10 +127,11 @@ fn portal_label(operands: &Operands, domain: Ref<Domain>, label: Label) -> Resul
 
 pub fn shape_new(operands: &Operands) -> Outcome {
     operands.nucleus(0, Kind::Machine, rights::USE)?;
-    // One byte more than there can be is too many.
+    // One byte more than the maximum, so that a longer text is refused.
     let mut text = [0; MAX_BYTES + 1];
     let bytes = usize::try_from(operands.word(1)).unwrap_or(usize::MAX).min(text.len());
-    // SAFETY: the message area is a page of the nucleus. Users may change it; so what is read is a copy.
+    // SAFETY: the message area is a page of the nucleus, longer than `text`. User code may write it meanwhile, so this
+    // copies it.
     unsafe { core::ptr::copy_nonoverlapping(operands.0.message_kernel as *const u8, text.as_mut_ptr(), bytes) };
     let mut made = Err(Stop::Repeat);
     in_steps(operands, || {

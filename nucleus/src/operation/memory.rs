@@ -14,7 +14,7 @@ const PAGE: u64 = PAGE_BYTES as u64;
 /// Pages mapped between two preemption points.
 const PAGES_MAPPED: u64 = 1;
 
-/// Pages of the running operation that were done before its last preemption point.
+/// Pages of the running operation completed before its last preemption point.
 fn progress(operands: &Operands, pages: u64) -> u64 {
     operands.0.progress.get().min(pages)
 }
@@ -26,7 +26,7 @@ fn keep_progress(operands: &Operands, done: u64) -> Stop {
 }
 
 pub fn map(operands: &Operands) -> Outcome {
-    // Tables on the way to the destination.
+    // For page tables of the destination.
     have_clear(operands, 3);
     let to = operands.domain(0, rights::WRITE)?;
     if to == operands.own() {
@@ -48,7 +48,8 @@ pub fn map(operands: &Operands) -> Outcome {
     Ok(0)
 }
 
-/// Whether a page may be shared: whoever has it must be allowed to read what has its label, or to write that. One that nobody else has may be given away.
+/// Judges the sharing of a page: each of the two domains must be allowed to read memory of its label, and to write it if it
+/// may write the page. A page that no other domain has may be granted without a check.
 fn judge_page(operands: &Operands, to: Ref<Domain>, rights: u64, grant: bool, page: Shown) -> Result<(), Stop> {
     let own = operands.own();
     let is_plain = page.label == PLAIN && !own.is_barred.get() && !to.is_barred.get();

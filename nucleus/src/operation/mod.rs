@@ -1,4 +1,4 @@
-//! Kernel operations: what stands behind portal indices 0 to 33. Their contract is `abi::operations`.
+//! Kernel operations: the first `op::COUNT` entries of each portal table. Their contract is `abi::operations`.
 
 mod entries;
 mod info;
@@ -21,13 +21,13 @@ use abi::op::{self, Class, Each};
 use abi::sched::Event;
 use operands::Operands;
 
-/// An operation that can be repeated, with the activation in which its words stand.
+/// An operation that can be restarted. Its operands are the words saved in the activation.
 type Full = extern "C" fn(Ref<Activation>) -> Reply;
 
-/// An operation, and how it is entered, to be compared with the contract.
+/// An operation with its class, which is compared with the contract.
 type Entered = (Class, Operation);
 
-/// In `entry.s` alone.
+/// An operation that `entry.s` does alone.
 const fn assembly(code: unsafe extern "C" fn()) -> Entered {
     (Class::Assembly, Operation { code: code as *const (), function: core::ptr::null() })
 }
@@ -35,14 +35,14 @@ const fn full(function: Full) -> Entered {
     (Class::Full, Operation { code: assembly::op_full as *const (), function: function as *const () })
 }
 
-/// An operation that ends at once, with words 0 1 2 5 3 4, or the first of them.
+/// An operation that is never restarted. Its arguments are words 0, 1, 2, 5, 3, 4, or the first of these.
 macro_rules! light {
     ($function:path, $($word:ident),*) => {
         light!(Light op_light, $function, $($word),*)
     };
     ($class:ident $code:ident, $function:path, $($word:ident),*) => {{
         extern "C" fn handler($($word: u64),*) -> Reply {
-            // SAFETY: the way here took the lock.
+            // SAFETY: `entry.s` took the lock before it called this.
             $function(unsafe { Held::new() }, $($word),*)
         }
         (Class::$class, Operation { code: assembly::$code as *const (), function: handler as *const () })
@@ -98,7 +98,7 @@ pub static TABLE: [Operation; op::COUNT] = in_order(Each {
     port_new: full!(objects::port_new),
 });
 
-/// By portal index; each is entered as the contract says.
+/// By portal index. Asserts that the class of each is that of the contract.
 const fn in_order(each: Each<Entered>) -> [Operation; op::COUNT] {
     let entered = each.in_order();
     let mut table = [entered[0].1; op::COUNT];
@@ -115,7 +115,8 @@ fn reserved(_: &Operands) -> Outcome {
     Err(Error::BadArgument.into())
 }
 
-/// Leaves a full operation: to its caller, or to whatever its effects put in the caller's place.
+/// Ends a step of a full operation: resumes its caller, or whatever runs next if the operation stopped or preempted the
+/// caller.
 fn finish(activation: Ref<Activation>, outcome: Outcome) -> Reply {
     let held = activation.held();
     if !matches!(outcome, Err(Stop::Repeat)) {
@@ -130,7 +131,7 @@ fn finish(activation: Ref<Activation>, outcome: Outcome) -> Reply {
         }
     }
     if !labels::is_tidy(held) {
-        // What an operation before left, or this one.
+        // This or an earlier operation left label nodes to free.
         labels::tidy(held, activation.domain.account);
     }
     let cpu = cpu::this(held);
@@ -142,7 +143,7 @@ fn finish(activation: Ref<Activation>, outcome: Outcome) -> Reply {
         dispatch::enter(held, Event::Choose, 0)
     }
     if cpu.preempt.get() {
-        // The operation may have been a long one.
+        // A preemption point first, as the operation may have been long.
         dispatch::preemption_point(held);
         dispatch::give_way(held, Event::Preempted)
     }

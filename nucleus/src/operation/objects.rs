@@ -1,4 +1,4 @@
-//! Operations that make objects and change them.
+//! Operations that make or change objects.
 
 use super::label;
 use super::operands::{Operands, have_clear, have_frames, in_steps};
@@ -41,11 +41,11 @@ pub fn domain_new(operands: &Operands) -> Outcome {
     Ok(index as u64)
 }
 
-/// The labels of a new domain. What is made for them is the account's.
+/// The labels of a new domain, charged to `account`.
 fn labels_of_child(operands: &Operands, account: Ref<Account>, trusted: bool) -> Result<Labels, Stop> {
     let own = operands.own().labels();
     if trusted {
-        // Only who owns all that there is can pass that on.
+        // Only a domain that owns all handles can make another one that does.
         let owns_all = Labels { is_explicit: false, ..own } == TRUSTED;
         return if owns_all { Ok(TRUSTED) } else { Err(Error::NoRight.into()) };
     }
@@ -78,7 +78,8 @@ pub fn domain_set(operands: &Operands) -> Outcome {
         }
         op::SET_DEATH_SEMAPHORE => {
             let semaphore = operands.semaphore(2, rights::WRITE)?;
-            // Else a domain could die unheard of, by itself or through another one that it gave its entry to.
+            // Only the maker, if there is one. Otherwise a domain could hide its death, itself or through one that has its
+            // entry.
             if domain.is_made_by_another_than(operands.own()) {
                 return Err(Error::NoRight.into());
             }
@@ -88,7 +89,7 @@ pub fn domain_set(operands: &Operands) -> Outcome {
             }
         }
         op::SET_SCHEDULER => {
-            // Only who holds the machine with all rights decides who schedules.
+            // Only a domain that controls the machine may appoint schedulers.
             operands.controls_machine()?;
             return Ok(seats::take_seat(domain, b, c, a)?);
         }
@@ -99,7 +100,7 @@ pub fn domain_set(operands: &Operands) -> Outcome {
                 if orphans.runs.get() != Runs::Ready {
                     orphans.cpu.set(orphans.nearest_cpu());
                 } else if !orphans.may_run_on(orphans.cpu.get()) {
-                    // An orphan waits for its turn: the scheduler of another CPU is notified.
+                    // The thread is ready, as an orphan awaits its turn: it migrates, and is posted there.
                     ready::move_away(orphans);
                 }
             }
@@ -135,13 +136,13 @@ pub fn domain_set(operands: &Operands) -> Outcome {
     Ok(0)
 }
 
-/// A new domain gets the labels that its maker names.
+/// Sets the labels of a new domain, as its maker requests.
 fn set_labels(operands: &Operands, domain: Ref<Domain>) -> Outcome {
     let (own, account) = (operands.own().labels(), domain.account);
     if domain.maker != Some(operands.own()) {
         return Err(Error::NoRight.into());
     }
-    // It has nothing yet that others have, too, but what stands in its table, which is judged when it is used.
+    // A new domain shares nothing with others but the objects in its table, whose use is judged later.
     if domain.activation_count.get() != 0 || domain.pages.get() != 0 {
         return Err(Error::NotNew.into());
     }
@@ -155,11 +156,12 @@ fn set_labels(operands: &Operands, domain: Ref<Domain>) -> Outcome {
     Ok(0)
 }
 
-/// A rule that makes labels, or says why not.
+/// A rule that makes labels, or gives the reason of a refusal.
 type Make<'a> = &'a mut dyn FnMut(&mut Pool, &mut Work) -> Result<Result<Labels, NotGiven>, rules::Stop>;
 
-/// Labels that become an account's, made in steps by a rule that is asked about `all`. Once it is known what they are, they are made again, in a
-/// step of its own: for who goes on with them.
+/// Makes labels charged to `account`, in preemptible steps, by a rule about the labels `all`. The step that completes the
+/// result releases it again. The last step makes it anew from the cached result, so the rest of the operation is a step of
+/// its own.
 #[inline(never)]
 pub fn made_for(
     operands: &Operands,
@@ -170,7 +172,7 @@ pub fn made_for(
     let held = operands.held();
     let mut made = Err(Stop::Repeat);
     in_steps(operands, || {
-        // Whoever begins again does not find it out again.
+        // A restarted operation finds the result cached.
         let is_known = labels::knows(held, rule, account, all);
         made = labels::ask(held, rule, account, all, &mut *make);
         match made {
@@ -205,7 +207,7 @@ pub fn account_new(operands: &Operands) -> Outcome {
     Ok(index as u64)
 }
 
-/// One label, where there are two.
+/// A single label, as the send label of a pair.
 pub fn only(label: Label) -> Labels {
     Labels { send: label, receive: Label::of(Level::Star), is_explicit: false }
 }
@@ -230,7 +232,7 @@ fn label_of_account(operands: &Operands, parent: Ref<Account>) -> Result<Label, 
 }
 
 pub fn account_move(operands: &Operands) -> Outcome {
-    // An account has the frames of labels that went.
+    // Frees label nodes first: until then their frames count as used.
     if !labels::tidy(operands.held(), operands.own().account) {
         return Err(Stop::Repeat);
     }
@@ -241,7 +243,7 @@ pub fn account_move(operands: &Operands) -> Outcome {
     Ok(0)
 }
 
-/// Has clear frames at hand for a message area and tables on the way to it.
+/// Clears frames ahead for a message area and its page tables.
 fn have_room(operands: &Operands, domain: Ref<Domain>) {
     if domain.spare.get().is_none() {
         have_clear(operands, 4);
@@ -400,7 +402,7 @@ pub fn machine(operands: &Operands) -> Outcome {
             if ready::has_scheduler(held) {
                 return Err(Error::Taken.into());
             }
-            // Nobody waits yet for the time that clearing a frame takes.
+            // Clearing the frame here delays no thread: no scheduler has a seat yet.
             Ok(numbers::add_page(operands.own().account)? as u64)
         }
         op::MACHINE_PHYSICAL => {

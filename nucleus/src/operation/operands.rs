@@ -1,4 +1,4 @@
-//! The words of an operation, read as operands, and what an operation has ready before it begins.
+//! Operands of operations, and what an operation prepares before it begins.
 
 use crate::arch::memory;
 use crate::control::{dispatch, flows};
@@ -11,20 +11,20 @@ use abi::layout::{MAX_TABLE_ENTRIES, SPECIAL};
 use abi::rights::{self, Kind};
 use flow::Label;
 
-/// Sees to it that an operation finds so many clear frames at hand; each is cleared in a step of its own.
+/// Clears frames ahead until `frames` are at hand or memory is scarce, one per preemptible step.
 pub fn have_clear(operands: &Operands, frames: usize) {
     let held = operands.held();
     in_steps(operands, || frames::clear_ahead(held, frames));
 }
 
-/// Sees to it that no block need be split for a few frames.
+/// Prepares single frames, in preemptible steps, so that the operation need not split a block.
 pub fn have_frames(operands: &Operands) {
     let held = operands.held();
     in_steps(operands, || frames::prepare(held));
 }
 
-/// Makes preemptible steps until one says that there is nothing left to do. An interrupt in between makes the
-/// operation start again, so nothing may have been done before but what the steps remember.
+/// Runs `step`, with a preemption point after each, until it returns false. If the operation is preempted there, it is
+/// restarted. So it must not have had effects before, except those that the steps record.
 #[inline(always)]
 pub fn in_steps(operands: &Operands, mut step: impl FnMut() -> bool) {
     while step() {
@@ -39,7 +39,7 @@ pub fn in_steps(operands: &Operands, mut step: impl FnMut() -> bool) {
 pub struct Operands(pub Ref<Activation>);
 
 impl Operands {
-    /// Who has operands has the lock.
+    /// Proof that the lock is held.
     pub fn held(&self) -> Held {
         self.0.held()
     }
@@ -47,29 +47,29 @@ impl Operands {
     pub fn own(&self) -> Ref<Domain> {
         self.0.domain
     }
-    /// Word 0 to 5.
+    /// A word, 0 to 5.
     pub fn word(&self, index: usize) -> u64 {
         self.0.registers.word(index)
     }
-    /// A word as index of a table.
+    /// A word as a table index.
     pub fn index(&self, word: usize) -> usize {
         usize::try_from(self.word(word)).unwrap_or(usize::MAX)
     }
-    /// An entry of the caller's table. What it stands for is not judged.
+    /// An entry of the caller's table. Labels are not judged.
     pub fn entry(&self, word: usize, kind: Kind, rights: u8) -> Result<Ref<Entry>, Error> {
         self.own().entry(self.index(word), kind, rights)
     }
-    /// The entry of something that is the nucleus's, which is to be changed.
+    /// The entry for state of the nucleus that is to be changed. Labels are judged.
     pub fn nucleus(&self, word: usize, kind: Kind, rights: u8) -> Result<Ref<Entry>, Error> {
         let entry = self.entry(word, kind, rights)?;
         flows::may_change(self.own()).map(|()| entry)
     }
-    /// Only who holds the machine with all rights.
+    /// Checks that the caller has the machine with the right CONTROL, and may change it by its labels.
     pub fn controls_machine(&self) -> Result<(), Error> {
         self.own().entry(SPECIAL, Kind::Machine, rights::CONTROL)?;
         flows::may_change(self.own())
     }
-    /// The domain that an entry stands for, or leads to: what is done with it is a flow there and back.
+    /// Judges an operation on `domain`, to which the entry refers: it is a flow in both directions.
     pub fn judged(&self, entry: Ref<Entry>, domain: Ref<Domain>) -> Result<Ref<Domain>, Stop> {
         let own = self.own();
         if own.labelled().or(domain.labelled()).is_some() && !entry.allows(own, domain) {
@@ -88,7 +88,7 @@ impl Operands {
         let domain = self.judged(entry, entry.object().ok_or(Error::WrongKind)?)?;
         if domain.is_dead() { Err(Error::PeerDied.into()) } else { Ok(domain) }
     }
-    /// An object of this label, to be used.
+    /// Judges the use of an object with this label.
     fn used(&self, entry: Ref<Entry>, label: Label) -> Result<(), Stop> {
         let own = self.own();
         if (own.is_barred.get() || label != PLAIN) && !entry.allows(own, own) {
@@ -97,11 +97,12 @@ impl Operands {
         }
         Ok(())
     }
-    /// The verdict took a step: the operation gets one of its own, if the entry knows now.
+    /// After a verdict, which took a step: if the entry caches it now, restarts the operation, so that it is a step of its
+    /// own.
     fn begin_anew(entry: Ref<Entry>, own: Ref<Domain>, other: Ref<Domain>) -> Result<(), Stop> {
         if entry.allows(own, other) { Err(Stop::Repeat) } else { Ok(()) }
     }
-    /// An account operand: 0 = the caller's own. What is done with that is not judged, whichever entry names it.
+    /// An account operand; 0 = the caller's own. Labels are judged, except for the own account, also if an entry names it.
     #[inline(never)]
     pub fn account(&self, word: usize, rights: u8) -> Result<Ref<Account>, Stop> {
         if self.word(word) == 0 {
@@ -114,8 +115,8 @@ impl Operands {
         }
         Ok(account)
     }
-    /// The place that an index to fill names: a free one of `domain`, or with 0 the next that is free. That is looked for in
-    /// steps, which the progress of the operation counts. The table grows if need be.
+    /// The entry that an index to fill names: a free entry of `domain`, or with 0 the next free one. The search runs in
+    /// steps, which the operation's progress counts. The table grows if necessary.
     pub fn vacancy(&self, domain: Ref<Domain>, word: usize) -> Result<(Ref<Entry>, usize), Stop> {
         if self.word(word) != 0 {
             return match domain.vacancy(self.index(word)) {
@@ -133,7 +134,7 @@ impl Operands {
         progress.update(|value| value + 1);
         Err(Stop::Repeat)
     }
-    /// Has the table of `domain` grow until it has an entry at `index`.
+    /// Grows the table of `domain` until it has an entry at `index`, a page per step.
     #[inline(never)]
     pub fn reach(&self, domain: Ref<Domain>, index: usize) -> Result<(), Stop> {
         match index {
@@ -145,7 +146,7 @@ impl Operands {
             }
         }
     }
-    /// Adds a page to the table of `domain`; the operation is restarted.
+    /// Adds a page to the table of `domain`, and restarts the operation.
     fn grow_table<T>(&self, domain: Ref<Domain>) -> Result<T, Stop> {
         domain.grow_table_step()?;
         Err(Stop::Repeat)
@@ -154,7 +155,7 @@ impl Operands {
     pub fn label(&self, word: usize, rights: u8) -> Result<Label, Error> {
         self.label_at(self.index(word), rights)
     }
-    /// The label that stands at an index.
+    /// The label at an index of the caller's table.
     pub fn label_at(&self, index: usize, rights: u8) -> Result<Label, Error> {
         self.own().entry(index, Kind::Label, rights)?.label().ok_or(Error::WrongKind)
     }
@@ -170,7 +171,7 @@ impl Operands {
     pub fn semaphore(&self, word: usize, rights: u8) -> Result<Ref<Semaphore>, Stop> {
         let entry = self.entry(word, Kind::Semaphore, rights)?;
         let semaphore: Ref<Semaphore> = entry.object().ok_or(Error::WrongKind)?;
-        // An object that nobody else has is no flow to anybody.
+        // The use of an unshared object is no flow to another domain.
         if semaphore.is_shared.get() {
             self.used(entry, labels::of_object(semaphore))?;
         }

@@ -1,4 +1,4 @@
-//! P and V by entries that do not know whether labels allow that. All others are in `entry.s` and `control::semaphore`.
+//! P and V through entries that have not cached a verdict on labels. `entry.s` and `control::semaphore` do all others.
 
 use super::finish;
 use crate::control::flows;
@@ -9,7 +9,8 @@ use crate::pointer::Ref;
 use abi::layout::ENTRY_BYTES;
 use abi::{Error, op, rights};
 
-/// P or V on a semaphore by an entry that does not know whether the domain's labels allow that. It learns it, and takes the fast path then.
+/// Called by `entry.s`: P or V through an entry that has not cached a verdict. Judges it, and caches the verdict as the
+/// entry's code: the restarted system call takes the fast path.
 #[unsafe(no_mangle)]
 extern "C" fn semaphore_judged(by: Ref<Activation>, entry: Ref<Entry>) -> Reply {
     finish(by, step(by, entry))
@@ -20,12 +21,12 @@ fn step(by: Ref<Activation>, entry: Ref<Entry>) -> Outcome {
     let index = entry.address().wrapping_sub(own.table.get()) / ENTRY_BYTES;
     let entry = own.place(index)?;
     let semaphore = entry.object::<Semaphore>().ok_or(Error::Revoked)?;
-    // An object that nobody else has is no flow to anybody.
+    // The use of an unshared object is no flow to another domain.
     if semaphore.is_shared.get() {
         let label = labels::of_object(semaphore);
         let is_plain = label == PLAIN && !own.is_barred.get();
         if by.registers.word(0) == op::V && !is_plain {
-            // V alone may be allowed: nothing flows back to the caller. That is asked each time.
+            // V alone may be allowed, as nothing flows back to the caller. This verdict is not cached.
             flows::go_on(by)?;
             entry.check_rights(rights::WRITE)?;
             if !flows::may_change_object(own, label)? {
