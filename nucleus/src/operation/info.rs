@@ -1,4 +1,4 @@
-//! `op::INFO`: records about the nucleus's objects.
+//! `op::INFO`: records about the objects of the nucleus.
 
 use crate::control::{domain, flows, numbers};
 use crate::cpus::{counters, cpu, timer};
@@ -9,10 +9,10 @@ use crate::report::log;
 use abi::info::{self, Counters};
 use abi::{Error, MESSAGE_BYTES};
 
-/// Numbers of threads passed between two preemption points.
+/// Thread numbers checked between two preemption points.
 const NUMBERS_PASSED: u64 = 64;
 
-/// Entries of a table looked at by one operation.
+/// Table entries checked by one operation.
 const ENTRIES_PASSED: usize = 16;
 
 /// Writes the record after `position` into the message area of `activation`; gives the next position.
@@ -56,7 +56,7 @@ pub fn report(activation: Ref<Activation>, what: u64, position: u64) -> Result<u
             Ok(0)
         }
         info::LOG | info::LOG_PROGRAMS => {
-            // SAFETY: the message area is a page of the nucleus.
+            // SAFETY: the message area is a page of the nucleus, in the direct map, and has room for `LOG_BYTES`.
             let area =
                 unsafe { core::slice::from_raw_parts_mut(activation.message_kernel as *mut u8, info::LOG_BYTES) };
             Ok(log::read(held, if list == info::LOG { log::SYSTEM } else { log::PROGRAMS }, position, area))
@@ -85,7 +85,7 @@ pub fn report(activation: Ref<Activation>, what: u64, position: u64) -> Result<u
             Ok(0)
         }
         info::PORTAL => {
-            // Of the domain that the position names, or of the next older one if it is gone.
+            // In the table of the domain that the position names, or of the next older domain if that is gone.
             let (number, index) = info::Portal::place(position);
             let below = if position == 0 { 0 } else { number + 1 };
             let domain = domain::newest_below(activation, below, is_seen)?.ok_or(Error::Empty)?;
@@ -121,7 +121,8 @@ pub fn report(activation: Ref<Activation>, what: u64, position: u64) -> Result<u
     }
 }
 
-/// The first call entry among some of a table's from `first` on, and where to look next.
+/// The first call entry among the next `ENTRIES_PASSED` of a table from `first` on, and the index where the search
+/// continues.
 fn next_portal(domain: Ref<Domain>, first: usize, is_seen: impl Fn(Ref<Domain>) -> bool) -> (info::Portal, usize) {
     let end = domain.table_entries().min(first + ENTRIES_PASSED);
     let mut record = info::Portal { from: domain.number, index: 0, to: 0, service: 0, badge: 0, shape: 0 };
@@ -141,7 +142,7 @@ fn next_portal(domain: Ref<Domain>, first: usize, is_seen: impl Fn(Ref<Domain>) 
 
 fn write<T>(activation: Ref<Activation>, record: T) {
     const { assert!(size_of::<T>() <= MESSAGE_BYTES) };
-    // SAFETY: the message area is a page of the nucleus, aligned to more than any record.
+    // SAFETY: the message area is a page of the nucleus, large enough (asserted), and aligned to more than any record.
     unsafe { (activation.message_kernel as *mut T).write(record) }
 }
 
@@ -154,7 +155,7 @@ fn domain_record(domain: Ref<Domain>) -> info::Domain {
         status: domain.status(),
         charged: domain.account.quota.used.get() as u64,
         limit: domain.account.quota.limit.get() as u64,
-        // The orphan thread is not one of its own.
+        // Without the orphan thread.
         threads: domain.thread_count.get().saturating_sub(1) as u64,
         activations: domain.activation_count.get() as u64,
         crossings: domain.per_cpus().map(|per_cpu| per_cpu.crossings.get()).sum(),

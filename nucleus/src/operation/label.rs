@@ -1,4 +1,4 @@
-//! What a domain does to its own labels, and where handles come from.
+//! Operations on labels, and the source of handles.
 
 use super::operands::{Operands, in_steps};
 use crate::control::flows::{self, Change};
@@ -12,14 +12,14 @@ use core::cell::Cell;
 use flow::rules::{self, Labels, Work};
 use flow::{Exhausted, Handle, Handles, Label, Level, Next, Pool};
 
-/// Where handles come from, once there is a key.
+/// Generator of handles; None until it has a key.
 static HANDLES: Nucleus<Cell<Option<Handles>>> = Nucleus::new(Cell::new(None));
 
-/// What [`op::LABEL_CALLER`] answers.
+/// Bits in the result of [`op::LABEL_CALLER`].
 const OBSERVE: u64 = 1;
 const CHANGE: u64 = 2;
 
-/// Entries that are written into a message area at once.
+/// Entries of a label that one operation writes into the message area.
 const ENTRIES: usize = 32;
 
 pub fn set_key(operands: &Operands) -> Result<u64, Error> {
@@ -27,26 +27,26 @@ pub fn set_key(operands: &Operands) -> Result<u64, Error> {
     if handles.get().is_some() {
         return Err(Error::Taken);
     }
-    // SAFETY: the message area is a page of the nucleus.
+    // SAFETY: the message area is a page of the nucleus, in the direct map, so it is aligned and longer than a key.
     handles.set(Some(Handles::new(unsafe { *(operands.0.message_kernel as *const [u64; 2]) })));
     Ok(0)
 }
 
-/// What a domain does to its labels.
+/// A change that a domain requests of its labels.
 #[derive(Clone, Copy)]
 enum LabelChange {
-    /// It owns a handle.
+    /// Makes it the owner of a handle.
     Own(Handle),
-    /// Its send label has another level.
+    /// Sets a level of its send label.
     Send(Handle, Level),
-    /// Its receive label has another level.
+    /// Sets a level of its receive label.
     Receive(Handle, Level),
-    /// Explicit mode begins or ends.
+    /// Begins or ends explicit mode.
     Explicit(bool),
 }
 
 impl LabelChange {
-    /// What becomes of the labels.
+    /// The labels after the change.
     fn made(self, pool: &mut Pool, own: &Labels) -> Result<Result<Labels, Error>, Exhausted> {
         let (mut send, mut receive, mut is_explicit) = (None, None, own.is_explicit);
         match self {
@@ -94,7 +94,8 @@ pub fn label(operands: &Operands) -> Outcome {
                 1 => own.receive,
                 _ => operands.label(1, rights::READ)?,
             };
-            // SAFETY: the message area is a page of the nucleus.
+            // SAFETY: the message area is a page of the nucleus, aligned and longer than the array; nothing else refers to
+            // it.
             let area = unsafe { &mut *(operands.0.message_kernel as *mut [u64; ENTRIES]) };
             let position = u32::try_from(operands.word(2)).unwrap_or(u32::MAX);
             Ok(labels::with(operands.held(), operands.own().account, |pool| {
@@ -130,7 +131,8 @@ pub fn label(operands: &Operands) -> Outcome {
     }
 }
 
-/// What the caller of who asks may do with what has a label: two bits. The label's entry remembers what it was asked last.
+/// `op::LABEL_CALLER`: whether the domain that called this activation may observe and change objects with a label. The
+/// label's entry caches the last verdict.
 fn caller_may(operands: &Operands) -> Outcome {
     let entry = operands.entry(1, Kind::Label, rights::READ)?;
     let thing = entry.label().ok_or(Error::WrongKind)?;
@@ -147,7 +149,7 @@ fn caller_may(operands: &Operands) -> Outcome {
     Ok(entry.note_verdict(domain, if observe { OBSERVE } else { 0 } | if change { CHANGE } else { 0 }))
 }
 
-/// Has a rule find out something, in steps. What is made is the caller's.
+/// Evaluates a label rule in preemptible steps. New labels are charged to the caller's account.
 fn ask<T>(
     operands: &Operands,
     rule: u8,
@@ -162,12 +164,12 @@ fn ask<T>(
     outcome
 }
 
-/// Frees the nodes that were left before, each in a step of its own: nothing was done yet.
+/// Frees label nodes that earlier operations left, in preemptible steps. The operation must not have had effects yet.
 fn tidy(operands: &Operands) {
     in_steps(operands, || !labels::tidy(operands.held(), operands.own().account));
 }
 
-/// The label that word 1 names becomes another one.
+/// Replaces the label in the entry that word 1 names.
 fn replace(operands: &Operands, make: impl FnOnce(&mut Pool<Nodes>) -> Result<Label, Stop>) -> Outcome {
     let (entry, account) = (operands.entry(1, Kind::Label, rights::WRITE)?, operands.own().account);
     let made = labels::with(operands.held(), account, make)?;
@@ -186,7 +188,7 @@ fn level(operands: &Operands, word: usize) -> Result<Level, Error> {
     level.copied().ok_or(Error::BadArgument)
 }
 
-/// Changes the labels of the caller's domain, in steps.
+/// Changes the labels of the caller's domain, in preemptible steps.
 fn change(operands: &Operands, requested: LabelChange) -> Outcome {
     let only_allows = matches!(requested, LabelChange::Own(_) | LabelChange::Explicit(_));
     let mut outcome = Ok(Change::Goes);
@@ -200,7 +202,7 @@ fn change(operands: &Operands, requested: LabelChange) -> Outcome {
     }
 }
 
-/// A handle that nobody had before. Who makes its operation again has the same one.
+/// A handle that was never given out before. A restarted operation gets the same one, from its progress.
 fn new_handle(operands: &Operands) -> Result<Handle, Stop> {
     let (progress, handles) = (&operands.0.progress, HANDLES.get(operands.held()));
     if let Some(handle) = progress.get().checked_sub(1).and_then(Handle::new) {

@@ -1,4 +1,4 @@
-//! Ports: who sends and receives. What needs no question about labels is done by `control::port`.
+//! Ports: sending and receiving where labels must be judged. `control::port` handles the cases without.
 
 use super::finish;
 use super::operands::{Operands, in_steps};
@@ -16,7 +16,7 @@ use flow::Label;
 use flow::rules::{self, Delivery, Labels, Optional};
 use structures::derivation::Derived;
 
-/// A port's entry is traversed.
+/// Called by `entry.s`: a domain invokes a port's entry.
 #[unsafe(no_mangle)]
 extern "C" fn port_entered(by: Ref<Activation>, entry: Ref<Entry>) -> Reply {
     if let Some(port) = entry.object::<Port>() {
@@ -43,7 +43,7 @@ fn slowly(by: Ref<Activation>, entry: Ref<Entry>) -> Reply {
 }
 
 fn judged(by: Ref<Activation>, entry: Ref<Entry>) -> Outcome {
-    // Where it was found it cannot be written.
+    // The system call found the entry in the read-only range of the table. `place` gives the writable one.
     let index = entry.address().wrapping_sub(by.domain.table.get()) / ENTRY_BYTES;
     let entry = by.domain.place(index)?;
     let port: Ref<Port> = entry.object().ok_or(Error::Revoked)?;
@@ -58,7 +58,7 @@ fn judged(by: Ref<Activation>, entry: Ref<Entry>) -> Outcome {
             port::may_receive(by, entry, port)?;
             let outcome = receive(by, port);
             if outcome.is_err() && !matches!(outcome, Err(Stop::Repeat)) && port.pending.get() != 0 {
-                // Who was woken for a message leaves it to the next.
+                // This receiver was woken for a message and does not take it: wakes the next.
                 chain::wake_receiver(port);
             }
             outcome
@@ -67,7 +67,8 @@ fn judged(by: Ref<Activation>, entry: Ref<Entry>) -> Outcome {
     }
 }
 
-/// The caller's own choice of labels is checked, and their like made for the port; all else is judged when the message is taken.
+/// Checks the labels that the caller chose, and makes copies charged to the port's account. All else is judged when the
+/// message is taken.
 fn send(by: Ref<Activation>, port: Ref<Port>, bytes: u64, along: usize) -> Outcome {
     if bytes > port.bytes.get() as u64 {
         return Err(Error::BadArgument.into());
@@ -80,7 +81,7 @@ fn send(by: Ref<Activation>, port: Ref<Port>, bytes: u64, along: usize) -> Outco
             if source.node_reference().is_last() {
                 return Err(Error::TooDerived.into());
             }
-            // That is so whether or not there is room: the sender sees it.
+            // Also if the port has no room for the message: the sender could observe the difference.
             source.shared(rights::ALL);
             Some(source)
         }
@@ -114,7 +115,7 @@ fn send(by: Ref<Activation>, port: Ref<Port>, bytes: u64, along: usize) -> Outco
     match made {
         Ok(Some(labels)) => Ok(put(by, port, bytes, Some(More { labels, entry }))),
         Ok(None) => Err(Error::NoRight.into()),
-        // Whether the receiver has room for the labels is not the sender's to know.
+        // The sender must not learn whether the port's account has room for the labels.
         Err(Stop::Refused(_)) => Ok(0),
         Err(Stop::Repeat) => Err(Stop::Repeat),
     }
@@ -131,7 +132,7 @@ fn put(by: Ref<Activation>, port: Ref<Port>, bytes: u64, more: Option<More>) -> 
     0
 }
 
-/// Takes the first message that the caller's labels let it take; the others vanish.
+/// Takes the first message that the caller's labels admit. Drops those before it, one per step.
 fn receive(by: Ref<Activation>, inbox: Ref<Port>) -> Outcome {
     let (held, own) = (by.held(), by.domain);
     let shown = match by.registers.word(2) {
@@ -145,7 +146,8 @@ fn receive(by: Ref<Activation>, inbox: Ref<Port>) -> Outcome {
     let (number, begun) = (inbox.taken.get() + 1, by.progress.get() & !port::WOKEN);
     match flows::go_on(by) {
         Ok(()) => {}
-        // The change that a message needs is refused: so is the message, unless somebody else took it meanwhile.
+        // The label change that the message requires is refused: drops the message, unless another receiver took it
+        // meanwhile.
         Err(Stop::Refused(_)) if begun == number => return drop_oldest(by, inbox, member),
         Err(Stop::Refused(_)) if begun != 0 => {
             by.progress.update(|progress| progress & port::WOKEN);
@@ -178,7 +180,7 @@ fn receive(by: Ref<Activation>, inbox: Ref<Port>) -> Outcome {
             }
             Ok(inbox.give_oldest(member, by))
         }
-        // Whose labels the message is for is not known where several domains may receive: there nobody's change.
+        // Several domains may receive at a shared port: there a message changes the labels of none.
         Ok((Delivery::Changes(send, receive), _)) if inbox.semaphore.is_shared.get() => {
             labels::release_all(own.account, &[send, receive]);
             drop_oldest(by, inbox, member)
@@ -195,7 +197,7 @@ fn receive(by: Ref<Activation>, inbox: Ref<Port>) -> Outcome {
     }
 }
 
-/// The message vanishes; the next one has a step of its own.
+/// Drops the oldest message, and restarts the operation for the next one.
 #[inline(never)]
 fn drop_oldest(by: Ref<Activation>, inbox: Ref<Port>, member: Ref<Port>) -> Outcome {
     flows::forget_change(by);

@@ -1,4 +1,4 @@
-//! Operations on what runs: time, threads, the log, small device accesses.
+//! Operations on time, threads and the running activation; the log; access to I/O ports.
 
 use super::info as records;
 use super::operands::Operands;
@@ -17,7 +17,7 @@ use abi::{Error, MAX_LOG_BYTES, MAX_SLICE_MICROSECONDS, NEVER, PRIORITIES, op};
 use flow::rules::Labels;
 use flow::{Label, Level};
 
-/// Microseconds of a slice if nobody says another number.
+/// Default slice in microseconds.
 const USUAL_SLICE: u64 = 10_000;
 
 pub fn clock(_: Held, _: u64, _: u64) -> Reply {
@@ -60,15 +60,15 @@ pub fn exit(held: Held, status: u64, _: u64) -> Reply {
     thread.ended.set(true);
     if thread.is_first {
         death::die(activation.domain, status & 0xff);
-        // Whoever comes now finds nothing that goes on.
+        // The domain is dead: after a preemption here, nothing may resume the activation.
         cpu.activation.set(None);
         dispatch::preemption_point(held);
     }
     dispatch::block_current(held)
 }
 
-/// Checks `priority | slice in microseconds << 8` for a thread of the first domain, set by the second; a slice of 0 means
-/// 10 ms, or the longest of that domain if that is shorter.
+/// Checks `priority | slice in microseconds << 8` for a thread of `home`, set by `setter`; gives the slice in ticks. A slice
+/// of 0 means 10 ms, or the longest that both domains allow if that is shorter.
 pub fn check_schedule(word: u64, [home, setter]: [Ref<Domain>; 2]) -> Result<(u8, u64), Error> {
     let (priority, slice) = (word & 0xff, word >> 8);
     if priority as usize >= PRIORITIES || slice > MAX_SLICE_MICROSECONDS {
@@ -91,7 +91,7 @@ fn thread_operand(operands: &Operands) -> Result<Ref<Thread>, Stop> {
 
 pub fn thread_schedule(operands: &Operands) -> Outcome {
     let held = operands.held();
-    // In a call the running thread is its caller's.
+    // During a call, the running thread is not the callee's own.
     if operands.word(0) == 0 && !operands.0.bottom.get() {
         return Err(Error::NoRight.into());
     }
@@ -148,7 +148,7 @@ pub fn thread_ex_regs(operands: &Operands) -> Outcome {
     }
     let old = bottom.registers.pc.get();
     bottom.forget_progress();
-    // A caller that is to call again, too, does not, nor does who was woken to take a message.
+    // This also cancels the restart of a woken caller, and of a woken receiver.
     let waited = bottom.wait.get() != Wait::No || bottom.frame.get() == SavedFrame::Receives;
     chain::stop_waiting(bottom);
     chain::pass_message_on(bottom);
@@ -181,17 +181,17 @@ pub fn io(held: Held, ports: u64, offset: u64, value: u64, _: u64, direction: u6
     }
     let port = (first + offset) as u16;
     match direction {
-        // SAFETY: the entry says that the port is the caller's.
+        // SAFETY: the entry gives the caller this port, with the effects of a read on its device.
         op::IO_READ => Ok(unsafe { memory::port_read(port) } as u64).into(),
         op::IO_WRITE => {
-            // SAFETY: the entry says that the port, with what its device does, is the caller's.
+            // SAFETY: the entry gives the caller this port, with the effects of a write on its device.
             unsafe { memory::port_write(port, value as u8) };
             Ok(0).into()
         }
-        // SAFETY: the entry says that all four ports are the caller's.
+        // SAFETY: the entry gives the caller all four ports, with the effects of a read on their device.
         op::IO_READ_LONG => Ok(unsafe { memory::port_read_long(port) } as u64).into(),
         op::IO_WRITE_LONG => {
-            // SAFETY: the entry says that all four ports, with what their device does, are the caller's.
+            // SAFETY: the entry gives the caller all four ports, with the effects of a write on their device.
             unsafe { memory::port_write_long(port, value as u32) };
             Ok(0).into()
         }
@@ -212,14 +212,14 @@ pub fn log(held: Held, bytes: u64, about: u64) -> Reply {
     if let Err(error) = flows::may_change(activation.domain) {
         return Err(error).into();
     }
-    // SAFETY: the message area is a page of the nucleus.
+    // SAFETY: the message area is a page of the nucleus, in the direct map, with room for `MAX_LOG_BYTES`.
     let text = unsafe { core::slice::from_raw_parts(activation.message_kernel as *const u8, bytes as usize) };
     let text = text.strip_suffix(b"\n").unwrap_or(text);
     trace::log(activation, text);
     let (domain, text) = (activation.domain, [Part::Text(": "), Part::Foreign(text)]);
     let name = Part::Foreign(domain.name_bytes());
     if domain.is_program() {
-        // Many can have one name, and that of a component.
+        // Programs may have equal names, or the name of a component, so the line has the domain's number.
         kernel_log::line_in(held, PROGRAMS, &[name, Part::Text("#"), Part::Number(domain.number)], &text);
     } else {
         kernel_log::line_in(held, if about == ABOUT_PROGRAM { PROGRAMS } else { SYSTEM }, &[name], &text);
@@ -263,7 +263,7 @@ pub fn activation_set(held: Held, what: u64, value: u64) -> Reply {
     Ok(0).into()
 }
 
-/// A step towards a table that has an index; `Again` if it lacks that still.
+/// Grows the table by a step towards `index`; `Again` if more steps are needed.
 #[cold]
 #[inline(never)]
 fn grow_towards(domain: Ref<Domain>, index: u64) -> Result<(), Error> {
