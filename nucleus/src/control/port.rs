@@ -1,7 +1,7 @@
-//! Ports: how messages are put into them and taken from them. Who may take which is asked in `operation::ports`.
+//! Ports: their messages, waiting receivers, creation and removal. `operation::ports` judges labels.
 //!
-//! Sending reveals nothing to the sender: a message for which there is no room goes to a place of its own, so that it costs the same, and labels are
-//! judged when a message is taken.
+//! Sending reveals nothing to the sender. A message without room is still copied, to a place of its own, so that it costs
+//! the same. Labels are judged when a receiver takes the message.
 
 use super::{chain, deadline, dispatch, flows};
 use crate::cpus::{cpu, timer};
@@ -23,25 +23,26 @@ pub struct More {
     pub entry: Link<Entry>,
 }
 
-/// In the progress of a receiver: it waited before. Below it stands the number of the message for which it began a change of labels.
+/// Flag in a receiver's `progress`: it waited before. The bits below hold the number of the message for which it began a
+/// change of labels.
 pub const WOKEN: u64 = 1 << 63;
 
-/// How far the badge is from the bytes in what a receiver gets.
+/// Position of the badge in the word that a receiver gets; the bits below count the bytes.
 const BADGE_SHIFT: u32 = 16;
 
 impl Ref<Port> {
-    /// The place of a message.
+    /// The place with this number, at most the capacity.
     pub fn message(self, number: u32) -> Ref<Message> {
-        // SAFETY: the page has more places than messages can wait, and stays as long as the port.
+        // SAFETY: the page has one place more than the port's capacity, and stays as long as the port.
         unsafe { Ref::new((self.messages.get() as *mut Message).add(number as usize)) }
     }
 
-    /// Puts a message into the port, and wakes who takes it; with nothing more it is [plain](Message::is_plain). If there is no room it vanishes,
-    /// and its labels go back. True if who was woken precedes the running thread.
+    /// Puts a message into the port and wakes a receiver. Without `more` it is [plain](Message::is_plain). If there is no
+    /// room, drops it and gives its labels back. True if the receiver preempts the running thread.
     #[inline(always)]
     pub fn put(self, from: Ref<Activation>, bytes: u32, more: Option<More>) -> (bool, Option<Optional>) {
         let (first, count, capacity) = (self.first.get(), self.count.get(), self.capacity.get());
-        // The place behind the last message is always free: what finds no room goes there, and stays nobody's.
+        // The place behind the last message is always free. A message without room is written there, but not counted.
         let next = first + count;
         let message = self.message(if next > capacity { next - capacity - 1 } else { next });
         message.bytes.set(bytes);
@@ -50,7 +51,7 @@ impl Ref<Port> {
         let is_kept = count < capacity;
         let labels = more.map(|more| {
             message.labels.set(more.labels);
-            // It can be derived from: that was asked.
+            // The sender has checked that `source` can be derived from.
             if let Some(source) = more.entry.filter(|_| is_kept) {
                 let _ = message.entry().fill_aside(source);
             }
@@ -63,7 +64,7 @@ impl Ref<Port> {
         (chain::wake_receiver(inbox), labels.filter(|_| !is_kept))
     }
 
-    /// The port with the message that is taken next, here.
+    /// The member port whose message is taken next at this inbox.
     #[inline(always)]
     pub fn next_with_message(self) -> Link<Port> {
         if self.pending.get() == 0 {
@@ -73,7 +74,7 @@ impl Ref<Port> {
         if first.count.get() != 0 { Some(first) } else { self.look_for_message() }
     }
 
-    /// The same, if the first has none: at most as many steps as there are members.
+    /// The same, if the first member has no message: rotates the members until one has. At most one step for each.
     #[inline(never)]
     fn look_for_message(self) -> Link<Port> {
         while let Some(member) = self.members.head.get() {
@@ -91,7 +92,7 @@ impl Ref<Port> {
         self.message(self.first.get())
     }
 
-    /// Lets go of what a message has beside its bytes.
+    /// Releases labels and entry of a message.
     #[inline(never)]
     fn release_more(self, message: Ref<Message>) {
         self.release(message.labels.get());
@@ -100,13 +101,13 @@ impl Ref<Port> {
         }
     }
 
-    /// Lets go of the labels of a message.
+    /// Releases the labels of a message.
     #[inline(never)]
     pub fn release(self, labels: Optional) {
         labels::release_all(labels::payer(self), &labels.all());
     }
 
-    /// The oldest message goes, with its labels.
+    /// Removes the oldest message, with its labels and entry.
     #[inline(always)]
     fn forget_oldest(self) {
         let message = self.oldest();
@@ -118,7 +119,7 @@ impl Ref<Port> {
         self.count.update(|count| count - 1);
     }
 
-    /// The oldest message of a port goes. The order of the ports stays: nobody is notified.
+    /// Drops the oldest message of a member of this inbox. Keeps the order of the members: no receiver got a message.
     #[inline(never)]
     pub fn drop_oldest(self, member: Self) {
         self.count_oldest(member);
@@ -131,7 +132,7 @@ impl Ref<Port> {
         self.taken.update(|taken| taken + 1);
     }
 
-    /// The oldest message of a port goes; the next one that is taken here is that of another port, if one has any.
+    /// Removes the oldest message of a member, which was received. The members take turns: this one goes to the end.
     #[inline(always)]
     fn take_oldest(self, member: Self) {
         self.count_oldest(member);
@@ -157,7 +158,7 @@ impl Ref<Port> {
         bytes as u64 | if has_entry { op::ENTRY_CAME } else { 0 } | member.badge.get() << BADGE_SHIFT
     }
 
-    /// The caller waits for a message, until the deadline.
+    /// Blocks the caller until a message comes or the deadline passes. Returns only errors.
     #[inline(never)]
     pub fn wait(self, by: Ref<Activation>, until: u64) -> Result<u64, Error> {
         let held = self.held();
@@ -169,7 +170,7 @@ impl Ref<Port> {
         semaphore.count.enlist();
         semaphore.queue(by, thread);
         if by.progress.take() & WOKEN != 0 {
-            // It was the first before it was woken for a message that it may not take.
+            // It was first in the queue until it was woken for a message that it did not get.
             semaphore.waiters.remove(by);
             semaphore.waiters.prepend(by);
         }
@@ -183,7 +184,8 @@ impl Ref<Port> {
     }
 }
 
-/// Gives what came along to who takes the message; false if there is nothing, it was revoked meanwhile, or who takes it has no place for it.
+/// Moves the message's entry to the receiver; false if there is none, it was revoked meanwhile, or the receiver has no
+/// place.
 #[inline(never)]
 fn give_entry(entry: Ref<Entry>, to: Ref<Activation>) -> bool {
     let receive = to.receive.get() as usize;
@@ -209,24 +211,24 @@ fn wait_until(by: Ref<Activation>, until: u64) -> Result<(), Error> {
 
 #[inline(always)]
 fn copy(from: usize, to: usize, bytes: u32) {
-    // SAFETY: both are in the direct map and have room for as many bytes as a message has at most; they are not the same page.
+    // SAFETY: both are in the direct map, in different pages, and have room for the longest message of the port.
     unsafe { core::ptr::copy_nonoverlapping(from as *const u8, to as *mut u8, bytes as usize) };
 }
 
-/// Pages for the messages of a port, at most.
+/// Most pages for the bytes of a port's messages.
 const MOST_PAGES: u64 = 8;
 
-/// Bytes of a place for a message of so many: no place crosses the end of a page.
+/// Size of the place for a message of so many bytes: a power of two, so that no place crosses the end of a page.
 fn place_bytes(bytes: u64) -> u64 {
     bytes.next_power_of_two().max(64)
 }
 
-/// Messages of so many bytes that can wait, at most.
+/// The largest capacity of a port for messages of so many bytes.
 pub fn most_messages(bytes: u64) -> u64 {
     (MOST_PAGES * PAGE_BYTES as u64 / place_bytes(bytes)).min((PAGE_BYTES / size_of::<Message>()) as u64) - 1
 }
 
-/// A port, for which `account` pays. Its messages are taken at `inbox`, or at itself.
+/// Makes a port charged to `account`. Its messages are taken at `inbox`; without one, at the port itself.
 pub fn new(
     account: Ref<Account>,
     [bytes, messages]: [u32; 2],
@@ -252,7 +254,7 @@ pub fn new(
 }
 
 impl Ref<Port> {
-    /// Has pages for the messages.
+    /// Allocates the pages for the messages.
     #[inline(never)]
     fn allocate(self, account: Ref<Account>) -> Result<(), Error> {
         self.messages.set(account.allocate_clear(Use::Kernel).map(frames::address_of)?);
@@ -270,7 +272,7 @@ impl Ref<Port> {
         Ok(())
     }
 
-    /// Gives back a page; false if there is none left.
+    /// Frees one of these pages; false if none is left.
     #[inline(never)]
     fn release_page(self) -> bool {
         let (held, messages) = (self.held(), self.messages.get());
@@ -278,7 +280,7 @@ impl Ref<Port> {
             return false;
         }
         let first = (0..=self.capacity.get()).map(|number| self.message(number)).find(|message| {
-            // The first place of a page stands for that.
+            // The message at the start of a page stands for the page.
             message.data.get() != 0 && message.data.get() % PAGE_BYTES == 0
         });
         match first {
@@ -288,7 +290,7 @@ impl Ref<Port> {
         true
     }
 
-    /// Removes a part of a port whose entries are gone; true when it is gone itself.
+    /// One step of the removal of a port whose entries are gone; true after the last.
     #[inline(never)]
     pub fn remove_step(self) -> bool {
         if self.semaphore().dismiss_one() {
@@ -304,12 +306,12 @@ impl Ref<Port> {
             self.inbox.set(None);
         }
         if let Some(member) = self.members.take() {
-            // What is sent to it from now on vanishes.
+            // Messages sent to it from now on are never received.
             member.inbox.set(None);
             return false;
         }
         if self.count.get() != 0 {
-            // A port whose inbox went before it.
+            // Its inbox was removed before.
             self.forget_oldest();
             return false;
         }
@@ -322,12 +324,14 @@ impl Ref<Port> {
     }
 }
 
-/// What word 0 says is to be done: the way in its low byte, above it the bytes of a message, and in the upper half what comes along.
+/// In word 0: the low byte is the operation, bits 8 to 31 the bytes of a message, the upper half the index of an entry to
+/// copy.
 pub const BYTES_SHIFT: u32 = 8;
 /// See [`BYTES_SHIFT`].
 pub const ENTRY_SHIFT: u32 = 32;
 
-/// Whether messages are taken at this port, and by the caller: as of any object, if others may do so, too.
+/// Checks that messages are taken at this port, and that the caller may do so: if others receive there, too, labels are
+/// judged as for any object.
 pub fn may_receive(by: Ref<Activation>, entry: Ref<Entry>, port: Ref<Port>) -> Result<(), Stop> {
     if port.inbox.get() != Some(port) {
         return Err(Error::BadArgument.into());
@@ -340,7 +344,8 @@ pub fn may_receive(by: Ref<Activation>, entry: Ref<Entry>, port: Ref<Port>) -> R
     Ok(())
 }
 
-/// A message is sent without any question about labels, if that can be; nothing if not.
+/// Sends a plain message, for which no labels are judged; true if its receiver preempts the running thread. None if the
+/// message is not plain, or an error.
 #[inline(always)]
 pub fn send_at_once(by: Ref<Activation>, entry: Ref<Entry>, port: Ref<Port>) -> Option<bool> {
     let bytes = by.registers.word(0) >> BYTES_SHIFT;
@@ -350,7 +355,7 @@ pub fn send_at_once(by: Ref<Activation>, entry: Ref<Entry>, port: Ref<Port>) -> 
     is_plain.then(|| port.put(by, bytes as u32, None).0)
 }
 
-/// A message is taken, or waited for, without any question about labels, if that can be; nothing if not.
+/// Takes a message, or waits for one, if no labels need to be judged for that; else None.
 #[inline(always)]
 pub fn receive_at_once(by: Ref<Activation>, entry: Ref<Entry>, port: Ref<Port>) -> Option<Result<u64, Error>> {
     let has_right = entry.node.rights.get() & rights::USE != 0;
@@ -367,7 +372,7 @@ pub fn receive_at_once(by: Ref<Activation>, entry: Ref<Entry>, port: Ref<Port>) 
     }
 }
 
-/// Goes on with an activation that was woken to take a message.
+/// Resumes an activation that was woken to take a message.
 #[inline(never)]
 pub fn receive_again(by: Ref<Activation>) -> ! {
     by.frame.set(SavedFrame::Words);
@@ -377,7 +382,7 @@ pub fn receive_again(by: Ref<Activation>) -> ! {
         None => {
             by.repeat_system_call();
             by.progress.set(WOKEN);
-            // It may be that it does not come so far.
+            // The restarted call may never take the message: wakes another receiver, too.
             port.filter(|(_, port)| port.pending.get() != 0).map(|(_, port)| chain::wake_receiver(port));
         }
     }
