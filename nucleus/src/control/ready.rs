@@ -1,9 +1,12 @@
-//! The nucleus's side of the `sched` protocol (`abi::sched`). No queue of ready threads is here.
+//! The nucleus's side of the `sched` protocol (`abi::sched`). The nucleus itself has no ready queue.
 //!
-//! Invariant: a thread that is `Ready` was posted to the active seat's ring since it last ran, or given to `sched` as
-//! operand of an event, or it is marked in `Cpu::unposted`. `sched` has it in its queue once it has read the ring. A thread
-//! whose last post is still unread is not posted again, unless it moved meanwhile. The ring has fewer slots than there can be threads: a
-//! thread that finds it full is marked, and posted when `sched` has read what is there. Until then `sched` cannot dispatch.
+//! Invariant: since it last ran, a `Ready` thread was posted to the ring of its CPU's scheduler, or passed to it as operand
+//! of an event, or marked in `Cpu::unposted`. The scheduler queues it once it has read the ring. (A new scheduler gets
+//! threads that were ready before by a hand-over: [`hand_over`].)
+//!
+//! A thread whose last post is still unread is not posted again, unless it migrated meanwhile. There can be more threads
+//! than slots. A thread that finds the ring full is marked, and posted once the scheduler has read the ring. Until then the
+//! scheduler cannot dispatch.
 
 use super::numbers;
 use crate::cpus::cpu;
@@ -17,13 +20,13 @@ use core::cell::Cell;
 use core::sync::atomic::AtomicU32;
 use nucleus_sync::ring::{self, Ring};
 
-/// What is known of schedulers.
+/// What the schedulers of all CPUs share.
 pub struct Seats {
-    /// Who stands by.
+    /// The standby scheduler.
     pub standby: Cell<Option<Seat>>,
     /// CPUs with a scheduler.
     pub taken: Cell<usize>,
-    /// How long `sched` may take, in ticks.
+    /// Time from an entry of `sched` within which it must dispatch, in ticks.
     pub patience: Cell<u64>,
     /// Runs when the first boot thread ends.
     pub boot_successor: Cell<Link<Thread>>,
@@ -36,7 +39,7 @@ static SEATS: Nucleus<Seats> = Nucleus::new(Seats {
     boot_successor: Cell::new(None),
 });
 
-/// The seats of schedulers.
+/// The one [`Seats`].
 pub fn seats(held: Held) -> &'static Seats {
     SEATS.get(held)
 }
@@ -46,7 +49,7 @@ pub fn has_scheduler(held: Held) -> bool {
     seats(held).taken.get() != 0 || seats(held).standby.get().is_some()
 }
 
-/// The thread that runs after the first boot thread, before there is a scheduler.
+/// Sets the thread that runs after the first boot thread, before there is a scheduler.
 pub fn set_boot_successor(thread: Ref<Thread>) {
     let held = thread.held();
     SEATS.get(held).boot_successor.set(Some(thread));
@@ -55,8 +58,7 @@ pub fn set_boot_successor(thread: Ref<Thread>) {
 /// The words of a ring.
 #[inline(always)]
 fn words_of(ring: *mut SharedRing) -> Ring<'static> {
-    // SAFETY: a ring is a page of the nucleus that its seat's activation owns; whoever touches its words does it
-    // atomically.
+    // SAFETY: a ring is a page of the nucleus that its seat's activation owns; all accesses to these words are atomic.
     unsafe {
         Ring {
             written: AtomicU32::from_ptr(&raw mut (*ring).written),
@@ -66,25 +68,25 @@ fn words_of(ring: *mut SharedRing) -> Ring<'static> {
     }
 }
 
-/// Whether a ring holds what its scheduler has not read.
+/// Whether a ring has words that its scheduler has not read.
 #[inline(always)]
 pub fn is_unread(ring: *mut SharedRing) -> bool {
-    // SAFETY: a ring is a page of the nucleus that its seat's activation owns; whoever touches these two words does it
-    // atomically.
+    // SAFETY: a ring is a page of the nucleus that its seat's activation owns, or `UNREAD`, which has both words; all
+    // accesses to them are atomic.
     unsafe {
         let [written, read] = [&raw mut (*ring).written, &raw mut (*ring).read].map(|word| AtomicU32::from_ptr(word));
         ring::is_unread(written, read)
     }
 }
 
-/// `Cpu::ring` while threads are still to be handed over: the begin of a ring that is never read to the end.
+/// `Cpu::ring` points here while threads are still to be handed over: the start of a ring that always has an unread word.
 static UNREAD: [AtomicU32; UNREAD_WORDS] = {
     let mut words = [const { AtomicU32::new(0) }; UNREAD_WORDS];
     words[0] = AtomicU32::new(1);
     words
 };
 
-/// Up to both counters of a ring.
+/// Words of a ring up to both of its counters.
 const UNREAD_WORDS: usize = core::mem::offset_of!(SharedRing, read) / 4 + 1;
 
 const _: () = assert!(core::mem::offset_of!(SharedRing, written) == 0);
@@ -105,7 +107,8 @@ fn post(thread: Ref<Thread>, seat: Seat) -> bool {
     posted.is_some()
 }
 
-/// Posts the thread to its scheduler now or, if this is false, later; one that takes its seat later gets it then.
+/// Posts the thread to its scheduler, or marks it if the ring is full: then this is false. If there is no scheduler, the
+/// next one gets the thread by the hand-over.
 #[inline(never)]
 fn post_or_mark(thread: Ref<Thread>) -> bool {
     let is_full = thread.cpu.get().seat.get().is_some_and(|seat| !post(thread, seat));
@@ -115,18 +118,19 @@ fn post_or_mark(thread: Ref<Thread>) -> bool {
     !is_full
 }
 
-/// The ring of the thread's scheduler is full: that cannot dispatch before it got this thread, too.
+/// Marks a thread that found the ring full. Its scheduler cannot dispatch until the thread is posted.
 fn mark(thread: Ref<Thread>) {
     let cpu = thread.cpu.get();
     cpu.unposted.mark(thread.number as usize);
     cpu.ring.set((&raw const UNREAD).cast_mut().cast());
 }
 
-/// A thread that is ready, or runs, has another priority now than this one.
+/// After a change of a thread's word: posts it again if it is ready; interrupts it if it runs with less priority than
+/// `before`.
 pub fn rank_again(thread: Ref<Thread>, before: u8) {
     match thread.runs.get() {
         Runs::Ready => drop(hand_in(thread)),
-        // Others may precede it now.
+        // A ready thread may precede it now.
         Runs::Running if thread.priority.get() < before && SEATS.get(thread.held()).taken.get() != 0 => {
             interrupt(thread.cpu.get());
         }
@@ -134,7 +138,7 @@ pub fn rank_again(thread: Ref<Thread>, before: u8) {
     }
 }
 
-/// The thread can run: hands it to the scheduler of its CPU. True if it precedes what runs here.
+/// Makes a blocked thread ready and hands it to the scheduler of its CPU. True if it preempts what runs here.
 #[inline]
 pub fn make_ready(thread: Ref<Thread>) -> bool {
     if thread.runs.get() != Runs::Blocked || thread.ended.get() {
@@ -145,7 +149,7 @@ pub fn make_ready(thread: Ref<Thread>) -> bool {
     hand_in(thread)
 }
 
-/// Posts a ready thread and interrupts what it precedes on its CPU; true if that is here.
+/// Posts a ready thread, and interrupts its CPU if it precedes what runs there; true if that is this CPU.
 fn hand_in(thread: Ref<Thread>) -> bool {
     let held = thread.held();
     let Some(seat) = thread.cpu.get().seat.get() else {
@@ -155,7 +159,7 @@ fn hand_in(thread: Ref<Thread>) -> bool {
     if post(thread, seat) { gives_way(thread) } else { mark_in(thread) }
 }
 
-/// As [`hand_in`], of a thread for which the ring has no room.
+/// As [`hand_in`], if the ring is full.
 #[cold]
 #[inline(never)]
 fn mark_in(thread: Ref<Thread>) -> bool {
@@ -163,7 +167,7 @@ fn mark_in(thread: Ref<Thread>) -> bool {
     gives_way(thread)
 }
 
-/// Interrupts what a thread that is ready precedes on its CPU; true if that is here.
+/// Interrupts the CPU of a ready thread if the thread precedes what runs there; true if that is this CPU.
 #[inline(always)]
 fn gives_way(thread: Ref<Thread>) -> bool {
     let held = thread.held();
@@ -176,7 +180,7 @@ fn gives_way(thread: Ref<Thread>) -> bool {
     precedes && home == cpu::this(held)
 }
 
-/// What runs on a CPU gives way to `sched`, here when the running operation ends.
+/// Has a CPU preempt what it runs and enter `sched`; this CPU does so when the running operation ends.
 pub fn interrupt(cpu: Ref<Cpu>) {
     let held = cpu.held();
     cpu.preempt.set(true);
@@ -186,13 +190,13 @@ pub fn interrupt(cpu: Ref<Cpu>) {
     }
 }
 
-/// A thread that does not run belongs to another CPU from now on.
+/// Migrates a thread, which does not run, to another CPU.
 pub fn go_to(thread: Ref<Thread>, cpu: Ref<Cpu>) {
     lend::leave_behind(thread.top.get());
     thread.go_to(cpu);
 }
 
-/// A thread goes to a CPU that has a scheduler, if possible one on which it may run; true if it precedes what runs here.
+/// Migrates a thread to a CPU that has a scheduler, if possible one on which it may run; true if it preempts what runs here.
 pub fn move_away(thread: Ref<Thread>) -> bool {
     let held = thread.held();
     let seated = |cpu: &Ref<Cpu>| cpu.seat.get().is_some();
@@ -203,7 +207,7 @@ pub fn move_away(thread: Ref<Thread>) -> bool {
     thread.runs.get() == Runs::Ready && hand_in(thread)
 }
 
-/// A scheduler hands a ready thread that was taken out of its ring to another one, or takes it.
+/// `op::DISPATCH` of [`hand_to`]: migrates a ready thread whose word was taken out of its ring.
 #[cold]
 pub fn hand_over_to(held: Held, what: u64, number: u64) -> Result<u64, Error> {
     let target = (what as usize).wrapping_sub(hand_to(0) as usize);
@@ -224,8 +228,8 @@ pub fn hand_over_to(held: Held, what: u64, number: u64) -> Result<u64, Error> {
     Ok(0)
 }
 
-/// The new scheduler of a CPU is to get every thread of that CPU that is ready, and those of CPUs that have no scheduler: a
-/// few whenever it dispatches, before it may.
+/// Begins the hand-over to a new scheduler: of the ready threads of its CPU, and of CPUs without a scheduler. Each of its
+/// calls of `dispatch` does one step, and is refused until all are handed over.
 pub fn hand_over(target: Ref<Cpu>) {
     let held = target.held();
     target.hands_over.set(1);
@@ -235,13 +239,13 @@ pub fn hand_over(target: Ref<Cpu>) {
     }
 }
 
-/// Numbers of threads that one step of a hand-over looks at.
+/// Thread numbers that one step of a hand-over checks.
 const HANDED_OVER: usize = 16;
-/// Threads that one step posts which found the ring full.
+/// Marked threads that one step posts, at most.
 const POSTED_LATE: usize = 8;
 
-/// One step towards a scheduler that has all threads of its CPU that are ready: those that were there before it, then those
-/// that found its ring full.
+/// One step of a hand-over: first of the threads that were ready before the scheduler, then of those that found its ring
+/// full.
 #[cold]
 pub fn hand_over_step(cpu: Ref<Cpu>) {
     match cpu.hands_over.get() {
@@ -253,7 +257,7 @@ pub fn hand_over_step(cpu: Ref<Cpu>) {
     }
 }
 
-/// Posts threads that are marked, until one finds the ring full again, which stays marked.
+/// Posts marked threads, until one finds the ring full again; that one is marked again.
 fn post_marked(cpu: Ref<Cpu>) {
     for _ in 0..POSTED_LATE {
         let Some(number) = cpu.unposted.take() else { return };
