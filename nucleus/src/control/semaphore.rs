@@ -1,5 +1,5 @@
-//! Counting semaphores. The fast paths of P and V are in `entry.s`; here is what happens when somebody
-//! waits. How the count is kept while several CPUs change it is in the crate `nucleus-sync`.
+//! Counting semaphores: the slow paths of P and V, with waiters. The fast paths are in `entry.s`. `nucleus_sync::tokens`
+//! says how several CPUs change the count.
 
 use super::{chain, deadline, dispatch, lending, priorities};
 use crate::cpus::cpu::{self, several};
@@ -9,8 +9,8 @@ use crate::objects::{Activation, Reply, Semaphore, Thread, Wait, is_seat};
 use crate::pointer::Ref;
 use abi::{Error, NEVER};
 
-/// P found no token. Word 1 is the deadline in nanoseconds, word 2 the activation of the caller's domain, from 1, that
-/// holds what is waited for; 0 = unknown.
+/// P found no token. Word 1 is the deadline in nanoseconds. Word 2 is the number, from 1, of the activation of the caller's
+/// domain that holds the lock; 0 = unknown.
 #[unsafe(no_mangle)]
 extern "C" fn semaphore_wait(semaphore: Ref<Semaphore>, deadline: u64, holder: u64) -> Reply {
     let held = semaphore.held();
@@ -20,13 +20,13 @@ extern "C" fn semaphore_wait(semaphore: Ref<Semaphore>, deadline: u64, holder: u
     if several(held) || deadline != NEVER || holder != 0 || is_seat(thread) {
         return wait_with(semaphore, deadline, holder, activation, thread);
     }
-    // Nothing came between since there was no token.
+    // With one CPU, no token can have come meanwhile.
     semaphore.count.enlist();
     semaphore.queue(activation, thread);
     dispatch::block_current(held)
 }
 
-/// As [`semaphore_wait`] with all that can be.
+/// As [`semaphore_wait`], in all cases: several CPUs, a deadline, a holder, a scheduler as the caller.
 #[cold]
 fn wait_with(
     semaphore: Ref<Semaphore>,
@@ -80,7 +80,7 @@ extern "C" fn semaphore_wake(semaphore: Ref<Semaphore>) -> Reply {
 }
 
 impl Ref<Semaphore> {
-    /// Gives tokens that are there to those who wait; true if one of them precedes the running thread.
+    /// Gives available tokens to waiters; true if one of these preempts the running thread.
     pub fn settle(self) -> bool {
         let mut precedes = false;
         while self.count.settle(self.waiting.get() as usize) {
@@ -89,7 +89,7 @@ impl Ref<Semaphore> {
         precedes
     }
 
-    /// The first who waits gets a token; true if it precedes the running thread.
+    /// Gives the first waiter a token; true if it preempts the running thread.
     #[inline(always)]
     fn serve_first(self) -> bool {
         let Some(activation) = self.waiters.take_soon() else { return false };
@@ -97,7 +97,7 @@ impl Ref<Semaphore> {
         activation.end_wait(Ok(0))
     }
 
-    /// `activation` waits here from now on.
+    /// Queues `activation` as a waiter, with the priority of its thread.
     pub fn queue(self, activation: Ref<Activation>, thread: Ref<Thread>) {
         activation.wait.set(Wait::Semaphore);
         activation.amount.set(thread.priority.get());
@@ -106,26 +106,25 @@ impl Ref<Semaphore> {
         self.waiting.update(|value| value + 1);
     }
 
-    /// V from inside the nucleus (an interrupt, a death): the woken thread goes to the ring; true if it
-    /// precedes the running one.
+    /// V by the nucleus (an interrupt, a death); true if a woken thread preempts the running one.
     pub fn signal(self) -> bool {
         !self.gone.get() && !self.count.give() && self.settle()
     }
 
-    /// `activation` stops waiting without a token.
+    /// Removes a waiter, which gets no token.
     pub fn give_up(self, activation: Ref<Activation>) {
         self.waiters.remove(activation);
         self.waiting.update(|value| value - 1);
         self.count.delist();
     }
 
-    /// Who waits may not use it any more.
+    /// Ends the wait of an activation that may no longer use the semaphore.
     pub fn cut_off(self, activation: Ref<Activation>) {
         self.give_up(activation);
         activation.end_wait(Err(Error::Flow));
     }
 
-    /// Wakes one waiter because the semaphore goes; false if there is none.
+    /// Wakes one waiter because the semaphore is being removed; false if there is none.
     pub fn dismiss_one(self) -> bool {
         let Some(activation) = self.waiters.head() else { return false };
         self.give_up(activation);
@@ -133,18 +132,18 @@ impl Ref<Semaphore> {
         true
     }
 
-    /// The nucleus uses it, too.
+    /// Counts a use by the nucleus, for which the semaphore stays.
     pub fn hold(self) {
         self.uses.update(|value| value + 1);
     }
 
-    /// The nucleus uses it no more.
+    /// Ends a use by the nucleus.
     pub fn drop_hold(self) {
         self.uses.update(|value| value - 1);
         self.free_if_unused();
     }
 
-    /// The original entry is gone and nobody waits any more.
+    /// Frees the semaphore, whose original entry and waiters are gone, as soon as the nucleus does not use it.
     pub fn retire(self) {
         self.gone.set(true);
         self.free_if_unused();
@@ -158,7 +157,7 @@ impl Ref<Semaphore> {
 }
 
 impl Ref<Activation> {
-    /// The wait is over with this result; true if whoever waited precedes what runs here.
+    /// Ends the wait with this result; true if the waiter preempts what runs here.
     #[inline(always)]
     fn end_wait(self, result: Result<u64, Error>) -> bool {
         self.wait.set(Wait::No);
@@ -172,7 +171,8 @@ impl Ref<Activation> {
         chain::resume(self)
     }
 
-    /// As [`chain::resume`], of one that lends no more: the running thread may have a lower priority now.
+    /// As [`chain::resume`], of a waiter that lent its priority. The running thread may have had it, and have a lower one
+    /// now.
     #[cold]
     fn end_lending(self) -> bool {
         priorities::end(self);
