@@ -1,4 +1,4 @@
-//! Making domains, and the list of all.
+//! Making and freeing domains; the list of all domains.
 
 use super::thread;
 use crate::cpus::{counters, cpu, timer};
@@ -14,16 +14,16 @@ use flow::rules::Labels;
 /// The first version of a domain's labels.
 const FIRST_VERSION: u64 = 1;
 
-/// Slice of the thread that carries a domain's orphans.
+/// Slice of a domain's orphan thread.
 const ORPHAN_SLICE_MICROSECONDS: u64 = 10_000;
 
-/// Domains made by domains made by domains.
+/// Limit on how many makers a domain has: its maker, that one's maker, and so on.
 const MAX_NESTING: u8 = abi::MAX_NESTING as u8;
 
 struct All {
     first: Cell<Link<Domain>>,
     count: Cell<u64>,
-    /// On each CPU. If all had one, two that walk at the same time would begin again and again.
+    /// One for each CPU: with one for all, two walks at the same time would restart each other forever.
     walks: [Walk; MAX_CPUS],
 }
 
@@ -39,7 +39,7 @@ static ALL: Nucleus<All> = Nucleus::new(All {
     walks: [const { Walk { walker: Cell::new(None), cursor: Cell::new(None) } }; MAX_CPUS],
 });
 
-/// All that there are, the newest first: at most as many as there are numbers of threads.
+/// All domains, the newest first. There are fewer than thread numbers, as each has an orphan thread.
 pub fn all(held: Held) -> impl Iterator<Item = Ref<Domain>> {
     core::iter::successors(ALL.get(held).first.get(), |domain| domain.next.get())
 }
@@ -47,8 +47,9 @@ pub fn all(held: Held) -> impl Iterator<Item = Ref<Domain>> {
 /// Domains passed between two preemption points.
 const DOMAINS_PASSED: usize = 32;
 
-/// The newest domain with a number below `position` (0: of all). `Repeat` if that is far away: `walker` makes its
-/// operation again and goes on where it was, or from the first if others walked on this CPU meanwhile.
+/// The newest domain that `is_seen` accepts, with a number below `position` (0: any number). `Repeat` after
+/// [`DOMAINS_PASSED`] domains: the restarted operation of `walker` continues there, or from the first domain if another
+/// walked on this CPU meanwhile.
 pub fn newest_below(
     walker: Ref<Activation>,
     position: u64,
@@ -71,7 +72,7 @@ pub fn newest_below(
     Err(Stop::Repeat)
 }
 
-/// A new domain charged to `account`, with the smallest table. The labels become its, or are let go of.
+/// Makes a domain charged to `account`, with the smallest table. The labels become the domain's; an error releases them.
 pub fn new(
     account: Ref<Account>,
     flags: u64,
@@ -154,7 +155,7 @@ fn new_usual(account: Ref<Account>, flags: u64, name: [u8; 16], maker: Link<Doma
     Ok(domain)
 }
 
-/// A domain of which nothing is left but itself goes.
+/// Frees a domain at the end of its removal, with its orphan thread, page-table root and portal table.
 pub fn free(domain: Ref<Domain>) {
     let held = domain.held();
     if let Some(thread) = domain.orphan_thread.get() {
@@ -183,10 +184,10 @@ const fn bytes_with(cpus: usize) -> usize {
     size_of::<Domain>() + cpus * size_of::<PerCpu>()
 }
 
-/// Room for a domain and its per-CPU state, cleared: most machines have few CPUs.
+/// Allocates a cleared domain with its per-CPU state: for [`FEW`] CPUs if the machine has no more.
 fn allocate(account: Ref<Account>) -> Result<Fresh<Domain>, Error> {
     let held = account.held();
-    // SAFETY: both begin with a domain, and zeros are one.
+    // SAFETY: both sizes begin with room for a domain, and zeros are a valid domain.
     unsafe {
         if cpu::present(held) <= FEW {
             slab::allocate::<Bytes<{ bytes_with(FEW) }>>(account)
@@ -200,7 +201,7 @@ fn allocate(account: Ref<Account>) -> Result<Fresh<Domain>, Error> {
 
 fn release(domain: Ref<Domain>) {
     let held = domain.held();
-    // SAFETY: as it was allocated: the number of CPUs is known before the first domain is made.
+    // SAFETY: it was allocated with this size: the number of CPUs is known before the first domain is made.
     unsafe {
         if cpu::present(held) <= FEW {
             slab::free::<Bytes<{ bytes_with(FEW) }>>(Ref::new(domain.pointer().cast()));
@@ -213,5 +214,5 @@ fn release(domain: Ref<Domain>) {
 #[repr(align(8))]
 struct Bytes<const COUNT: usize>([u8; COUNT]);
 
-/// Shares for which there is room in what a domain takes on most machines.
+/// CPUs for which a domain has per-CPU state on most machines.
 const FEW: usize = 4;
