@@ -13,17 +13,17 @@ use abi::Error;
 use abi::layout::{MAX_ACTIVATIONS, MESSAGE_START, USER_END};
 use abi::window::SLOTS;
 
-/// A user address that may be jumped to or used as a stack (0 is allowed for a stack that is not used).
+/// Checks a user address that is to be entered, or the top of a stack (0 is allowed for an unused stack).
 pub fn check_address(address: u64) -> Result<u64, Error> {
     if address < USER_END { Ok(address) } else { Err(Error::BadAddress) }
 }
 
-/// A new activation of `domain` with its message area; in no pool and no chain.
+/// Makes an activation of `domain` with its message area; it is in no pool and no chain.
 pub fn new(domain: Ref<Domain>, stack: u64) -> Result<Ref<Activation>, Error> {
     check_address(stack)?;
     if let Some(kept) = domain.spare.take() {
         let (message, message_kernel, fpu) = (kept.message, kept.message_kernel, kept.fpu);
-        // SAFETY: an activation that is kept is in no chain, pool or queue.
+        // SAFETY: the spare activation is in no chain, pool or queue, and no longer the domain's spare.
         let kept = unsafe { Fresh::new(kept.pointer()) };
         return Ok(enlist(domain, kept, stack, message, message_kernel, fpu));
     }
@@ -54,7 +54,7 @@ pub fn new(domain: Ref<Domain>, stack: u64) -> Result<Ref<Activation>, Error> {
     }
 }
 
-/// A message area, mapped there.
+/// Allocates a message area and maps it at the address `message`.
 fn new_area(domain: Ref<Domain>, message: u64) -> Result<Frame, Error> {
     let frame = domain.account.allocate_clear(Use::Kernel)?;
     space::map_nucleus_page(domain, message, frame).inspect_err(|_| account::release(domain.held(), frame))?;
@@ -96,8 +96,8 @@ fn enlist(
     activation
 }
 
-/// An activation that is in no chain, pool or queue goes. Its domain keeps the newest for the next: an operation may
-/// have removed what it runs in, and ends there.
+/// Frees an activation that is in no chain, pool or queue. A live domain keeps the last one as its spare: an operation may
+/// have removed the activation that it runs in, and still ends there.
 pub fn free(activation: Ref<Activation>) {
     let domain = activation.domain;
     delist(activation);
@@ -107,7 +107,7 @@ pub fn free(activation: Ref<Activation>) {
     }
 }
 
-/// Frees the first activation of a domain's list with all it has; see [`free`].
+/// Frees the first activation of a domain's list; it is in no chain, pool or queue, and does not become the spare.
 pub fn free_first(domain: Ref<Domain>) {
     if let Some(activation) = domain.activations.get() {
         delist(activation);
@@ -121,7 +121,7 @@ fn delist(activation: Ref<Activation>) {
         domain.activations.set(activation.domain_next.get());
     } else {
         let mut previous = domain.activations.get();
-        // At most `MAX_ACTIVATIONS`.
+        // At most `MAX_ACTIVATIONS` steps.
         while let Some(candidate) = previous {
             if candidate.domain_next.get() == Some(activation) {
                 candidate.domain_next.set(activation.domain_next.get());
@@ -135,7 +135,7 @@ fn delist(activation: Ref<Activation>) {
     domain.activation_count.update(|value| value - 1);
 }
 
-/// Frees an activation that is in no list any more.
+/// Frees an activation that is in no list any more, with its message area and floating-point state.
 pub fn release(activation: Ref<Activation>) {
     let held = activation.held();
     let domain = activation.domain;
@@ -150,27 +150,27 @@ pub fn release(activation: Ref<Activation>) {
 }
 
 impl Ref<Activation> {
-    /// Its return looks what it returns to, if anything: nothing is known of that.
+    /// Has its return continue at `return_any`, which assumes nothing about its caller.
     #[inline(always)]
     pub fn set_back(self) {
         self.back.set(assembly::return_any as *const () as usize);
     }
-    /// Floating-point registers, if there are any, are as at a start; they are not the loaded ones.
+    /// Resets the floating-point registers, if it has any, to their initial state, and unloads them.
     pub fn reset_fpu(self) {
         if let Some(state) = self.fpu {
             special::forget(self);
-            // SAFETY: nobody has it loaded.
+            // SAFETY: since `forget`, no CPU has this state loaded or will save it.
             unsafe { (*state.pointer()).reset() };
         }
     }
-    /// The system call is restarted when this activation runs next.
+    /// Restarts its system call when it runs next.
     pub fn repeat_system_call(self) {
         self.registers.pc.update(|pc| pc - memory::SYSTEM_CALL_BYTES);
         self.frame.set(SavedFrame::Words);
     }
-    /// When it goes on, its domain dies with this status. Why: the address or vector, the processor's code, and the
-    /// error that kept the fault from being handled, or 0 if its handler gave up. A page fault without a code: it ended
-    /// without an answer.
+    /// Condemns it: when it would resume, its domain dies with this status. The reason is the address or vector, the
+    /// processor's error code, and the error that kept a handler from being called, or 0 if the handler gave up. A page
+    /// fault with code 0: the handler ended without an answer.
     pub fn condemn(self, status: u64, [which, code, error]: [u64; 3]) {
         self.registers.set_words([status, 0, which, code, error], 0);
         self.registers.set_status(0);

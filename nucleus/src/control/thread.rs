@@ -9,7 +9,7 @@ use crate::report::trace;
 use abi::Error;
 use structures::quota::Paying;
 
-/// A thread with nothing to run yet, charged to `home`.
+/// Makes a thread without a chain, charged to the account of `home`.
 pub fn new_empty(home: Ref<Domain>, priority: u8, slice: u64, carries_orphans: bool) -> Result<Ref<Thread>, Error> {
     let held = home.held();
     let mut thread: Fresh<Thread> = slab::allocate(home.account)?;
@@ -30,7 +30,7 @@ pub fn new_empty(home: Ref<Domain>, priority: u8, slice: u64, carries_orphans: b
     thread.number = number;
     thread.home = home;
     thread.carries_orphans = carries_orphans;
-    // The orphan thread was the first.
+    // The orphan thread was made before it.
     thread.is_first = home.thread_count.get() == 1;
     let thread = thread.share();
     numbers::set(thread);
@@ -49,7 +49,7 @@ pub fn new_empty(home: Ref<Domain>, priority: u8, slice: u64, carries_orphans: b
     Ok(thread)
 }
 
-/// A thread at `pc` in `home`, not yet ready.
+/// Makes a thread that starts at `pc` in `home`; it is not yet ready.
 pub fn new(
     home: Ref<Domain>,
     pc: u64,
@@ -79,7 +79,7 @@ pub fn new(
     Ok(thread)
 }
 
-/// Frees the thread, which is first in its home's list and has no chain.
+/// Frees the first thread of `home`, which has no chain.
 #[inline(never)]
 pub fn free_first(home: Ref<Domain>) {
     let Some(thread) = home.threads.get() else { return };
@@ -96,14 +96,14 @@ fn free_number(thread: Ref<Thread>) {
     numbers::give(held, thread.number);
 }
 
-/// Frees a thread that has no chain, wherever in its home's list.
+/// Frees a thread that has no chain, anywhere in the list of its home.
 pub fn free(thread: Ref<Thread>) {
     let home = thread.home;
     if home.threads.get() == Some(thread) {
         return free_first(home);
     }
     let mut previous = home.threads.get();
-    // As long as the domain has threads, which its account bounds.
+    // At most one step for each thread of the domain; its account bounds them.
     while let Some(candidate) = previous {
         if candidate.home_next.get() == Some(thread) {
             candidate.home_next.set(thread.home_next.get());
