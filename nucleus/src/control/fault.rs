@@ -15,8 +15,8 @@ use abi::rights::Kind;
 use abi::{Control, Error};
 use core::cell::Cell;
 
-/// A page fault at `address`: the portal of the first range that holds it is called with
-/// `(address, instruction pointer, error code)`; word 0 of its answer is 0 to try again.
+/// Handles a page fault: calls the portal of the first range that contains `address`, with `(address, instruction pointer,
+/// error code)`. The handler answers 0 in word 0 to retry the access. Faults on windows are handled by `lend::fault`.
 pub fn page_fault(activation: Ref<Activation>, address: u64, code: u64) -> ! {
     let held = activation.held();
     counters::all(held).faults.up();
@@ -42,12 +42,12 @@ pub fn page_fault(activation: Ref<Activation>, address: u64, code: u64) -> ! {
     condemned(activation)
 }
 
-/// Another exception: `(vector, error code, instruction pointer, stack pointer)` and the registers in
-/// the message area.
+/// Handles another exception: calls its portal with `(vector, error code, instruction pointer, stack pointer)`, and the
+/// registers in the message area.
 pub fn exception(activation: Ref<Activation>, vector: u64, code: u64) -> ! {
     trace::exception(activation, vector, code);
     let saved = &activation.registers;
-    // SAFETY: the message area is a page of the nucleus.
+    // SAFETY: the message area is a page of the nucleus, with room for the registers.
     unsafe { (activation.message_kernel as *mut Registers).copy_from(saved, 1) };
     let bytes = size_of::<Registers>();
     activation.entry.set(NO_ADDRESS);
@@ -56,7 +56,7 @@ pub fn exception(activation: Ref<Activation>, vector: u64, code: u64) -> ! {
     condemned(activation)
 }
 
-/// Calls an upcall portal on behalf of the faulting activation; returns only if that cannot be done.
+/// Calls an upcall portal for the faulting activation. Returns only on failure.
 #[inline(always)]
 fn upcall(activation: Ref<Activation>, index: usize, words: [u64; 5], bytes: usize) -> Error {
     let held = activation.held();
@@ -70,26 +70,28 @@ fn upcall(activation: Ref<Activation>, index: usize, words: [u64; 5], bytes: usi
     call::upcall(activation, entry, words, Control::bytes(bytes))
 }
 
-/// The running activation ends its domain with a status that the log shows.
+/// Kills the domain of the running activation, with a status that is logged.
 pub fn ended(activation: Ref<Activation>, status: u64) -> ! {
     activation.condemn(status, [0; 3]);
     condemned(activation)
 }
 
-/// Words of a stack that are looked at in one step, and in all.
+/// Words of the stack that one step checks.
 const STACK_WORDS: u64 = 2;
+/// Steps that check words of the stack.
 const STACK_STEPS: u64 = 256;
-/// Steps of [`condemned`]: the stack is logged in a line of its own, then the domain dies.
+/// Steps of [`condemned`]: place, registers and stack go into a line of their own, then the domain dies.
 const PLACE: u64 = 3;
 const REGISTERS: u64 = PLACE + 1;
 const STACK: u64 = REGISTERS + 1;
 const STACK_ENDS: u64 = STACK + STACK_STEPS;
 const DIES: u64 = STACK_ENDS + 1;
 
-/// The domain of the running activation, which is condemned, dies: the reason is logged in two steps, then the place where it was; then it is
-/// killed, and the activation is left. Each is a step of its own. After an interrupt this goes on where it was: the saved status
-/// counts the steps. The words are those of [`Ref::condemn`]. Nothing of this
-/// stands where a user can write.
+/// Kills the domain of the running activation, which is condemned. Logs the death and its reason; after an exception or a
+/// panic also where it happened. Then kills the domain and leaves the activation.
+///
+/// A preemption point precedes each step. The saved status counts the steps, so that this continues where it was. The words
+/// are those of [`Ref::condemn`]. Users can write none of these.
 pub fn condemned(activation: Ref<Activation>) -> ! {
     let held = activation.held();
     loop {
@@ -115,13 +117,13 @@ pub fn condemned(activation: Ref<Activation>) -> ! {
     }
 }
 
-/// Whose place it is.
+/// Start of the line about the place: the domain.
 fn owner_of(activation: &Ref<Activation>) -> [Part<'_>; 4] {
     let (number, name) = (Part::Number(activation.domain.number), Part::Foreign(activation.domain.name_bytes()));
     [Part::Text("domain "), number, Part::Text(" "), name]
 }
 
-/// Where it was: instruction, stack pointer, and the register in which some processors have the return address.
+/// Where it happened: instruction pointer, stack pointer, and the link register, if the processor has one.
 fn place(activation: Ref<Activation>) -> [Part<'static>; 6] {
     let Registers { pc, sp, .. } = &activation.registers;
     let [at, stack, link] = [" was at ", ", stack ", ", link "].map(Part::Text);
@@ -132,8 +134,8 @@ fn place(activation: Ref<Activation>) -> [Part<'static>; 6] {
     [at, Part::Hex(pc.get()), stack, Part::Hex(sp.get()), link, from]
 }
 
-/// Adds to the line those of the next words of the stack that could be return addresses, each with its distance from the
-/// stack pointer in bytes: that is all of a stack that a log is to show.
+/// Adds those of the next stack words to the line that could be return addresses, each with its offset from the stack
+/// pointer in bytes. Nothing else of a stack goes into a log.
 fn report_stack(activation: Ref<Activation>, first: u64) {
     let (held, domain) = (activation.held(), activation.domain);
     for offset in (first..first + STACK_WORDS).map(|word| word * 8) {
@@ -146,7 +148,7 @@ fn report_stack(activation: Ref<Activation>, first: u64) {
     }
 }
 
-/// Why, as the end of a line.
+/// The reason of a death, as the end of its line.
 fn reason(pc: u64, [died, _, which, code, error]: [u64; 5]) -> [Part<'static>; 8] {
     let [at, with, why] = [", pc ", ", code ", ": "].map(Part::Text);
     let (none, pc) = (Part::Text(""), Part::Hex(pc));

@@ -12,17 +12,17 @@ use crate::report::log::{self, Part};
 use crate::report::{panic, trace};
 use abi::sched::Event;
 
-/// How often it may take half as long again.
+/// How often a scheduler gets more time to dispatch, each time half its patience.
 const EXTENSIONS: u8 = 3;
 
-/// From user mode; all registers are in the running activation.
+/// A trap from user mode. The running activation has all registers saved.
 #[unsafe(no_mangle)]
 extern "C" fn trap_from_user(vector: u64, code: u64) -> ! {
-    // SAFETY: the way here took the lock.
+    // SAFETY: the path through `entry.s` to here took the lock.
     let held = unsafe { Held::new() };
     let trap = trap::of_user(vector, code);
     if cpu::this(held).needs_recheck.get() {
-        // While it waited for the lock. A fault comes again if it is one that goes on.
+        // Another CPU changed what runs here while this one waited for the lock. A fault recurs if its cause persists.
         if let Trap::Interrupt = trap {
             take_interrupt(held, vector);
         }
@@ -40,10 +40,10 @@ extern "C" fn trap_from_user(vector: u64, code: u64) -> ! {
     }
 }
 
-/// From the nucleus: only the idle CPU takes interrupts there, and operations at their preemption points.
+/// A trap from the nucleus. Only interrupts are expected, of an idle CPU or at a preemption point.
 #[unsafe(no_mangle)]
 extern "C" fn trap_from_nucleus(vector: u64, code: u64, pc: u64, sp: u64, frame: u64) -> ! {
-    // SAFETY: the way here took the lock.
+    // SAFETY: the path through `entry.s` to here took the lock.
     let held = unsafe { Held::new() };
     let cpu = cpu::this(held);
     if trap::is_interrupt(vector) && (cpu.idle.get() || cpu.window.get()) {
@@ -82,7 +82,7 @@ fn take_interrupt(held: Held, vector: u64) {
     trace::interrupt_over(held);
 }
 
-/// After an interrupt: goes on with what was interrupted, or with `sched` if something precedes it.
+/// After an interrupt: resumes what was interrupted, or preempts it and enters `sched`.
 fn after_interrupt(held: Held) -> ! {
     let cpu = cpu::this(held);
     if cpu.idle.get() {
@@ -100,7 +100,7 @@ fn after_interrupt(held: Held) -> ! {
             cpu.extensions_of.set(cpu.counts.dispatches.get());
         }
         if now >= cpu.patience_ends.get() && cpu.extensions.get() < EXTENSIONS {
-            // Once more: it may be that the CPU itself did not run, if it is one of an emulator.
+            // Gives it more time: in an emulator the CPU itself may not have run.
             cpu.patience_ends.set(now + seats(held).patience.get() / 2);
             cpu.extensions.update(|value| value + 1);
         }
@@ -113,7 +113,7 @@ fn after_interrupt(held: Held) -> ! {
         }
         timer::arm_no_later_than(held, cpu.patience_ends.get());
     } else if seats(held).taken.get() == 0 {
-        // Before a scheduler took its seat one thread runs until it ends.
+        // Before a scheduler takes its seat, one thread runs until it ends.
     } else if cpu.preempt.get() || cpu.seat.get().is_none() {
         give_way(held, Event::Preempted)
     } else if now >= thread.slice_end.get() {
@@ -124,7 +124,7 @@ fn after_interrupt(held: Held) -> ! {
     go_on(held)
 }
 
-/// Ends the wait or call whose deadline is the earliest, if that has passed. If another has, too, the timer's next
+/// Ends the wait or call with the earliest deadline, if that has passed. If another has passed, too, the timer's next
 /// interrupt comes at once.
 fn deadline_passed(held: Held) {
     if let Some(activation) = deadline::due(held, timer::now()) {
