@@ -1,4 +1,4 @@
-//! Schedulers take their seats, and lose them.
+//! The seats of schedulers: taking and losing them.
 
 use super::activation;
 use super::ready::{hand_over, seats};
@@ -10,10 +10,11 @@ use crate::report::log::{self, Part};
 use abi::sched::Ring as SharedRing;
 use abi::{Error, MAX_DEPTH};
 
-/// Microseconds that `sched` may take between being entered and dispatching.
+/// Microseconds within which `sched` must dispatch after it was entered.
 pub const PATIENCE_MICROSECONDS: u64 = 10_000;
 
-/// `DOMAIN_SET`, `SET_SCHEDULER`: `domain` takes the seat of a CPU, or stands by for all; `which` is the operation's operand.
+/// `DOMAIN_SET`, `SET_SCHEDULER`: `domain` takes the seat of a CPU, or becomes the standby for all; `which` is the
+/// operation's operand.
 pub fn take_seat(domain: Ref<Domain>, entry: u64, stack: u64, which: u64) -> Result<u64, Error> {
     let held = domain.held();
     const STANDBY: u64 = 1;
@@ -34,7 +35,7 @@ pub fn take_seat(domain: Ref<Domain>, entry: u64, stack: u64, which: u64) -> Res
     activation.state.set(State::Top);
     activation.thread.set(Some(thread));
     activation.entry.set(entry);
-    // It is entered anew at any time, so it calls nobody: it is as deep as a chain may be.
+    // It may be re-entered at its start at any time, so it may not call: its depth is already the limit.
     activation.depth.set(MAX_DEPTH as u16 - 1);
     thread.top.set(Some(activation));
     thread.bottom.set(Some(activation));
@@ -45,7 +46,7 @@ pub fn take_seat(domain: Ref<Domain>, entry: u64, stack: u64, which: u64) -> Res
     let seat = Seat { activation, thread, domain, ring };
     let seats = seats(held);
     seats.patience.set(timer::from_microseconds(PATIENCE_MICROSECONDS));
-    // SAFETY: the nucleus writes this word once, and nobody has seen the ring.
+    // SAFETY: the ring is the message area of the new activation; no other code of the nucleus accesses this word.
     unsafe { (*ring).ticks = seats.patience.get() as u32 }
     if which & STANDBY != 0 {
         if let Some(old) = seats.standby.replace(Some(seat)) {
@@ -58,7 +59,7 @@ pub fn take_seat(domain: Ref<Domain>, entry: u64, stack: u64, which: u64) -> Res
     }
     match target.seat.replace(Some(seat)) {
         Some(old) if target.thread.get() == Some(old.thread) => {
-            // It runs there; what it chooses comes to nothing.
+            // The old scheduler runs there: its choice is lost.
             target.leave_thread();
             retire_or_keep(held, old);
         }
@@ -69,7 +70,7 @@ pub fn take_seat(domain: Ref<Domain>, entry: u64, stack: u64, which: u64) -> Res
     Ok(activation.message)
 }
 
-/// Who lost its seat stands by if nobody else does.
+/// Makes a replaced scheduler the standby, if there is none; else retires it.
 fn retire_or_keep(held: Held, old: Seat) {
     let standby = &seats(held).standby;
     if standby.get().is_none() {
@@ -80,13 +81,13 @@ fn retire_or_keep(held: Held, old: Seat) {
 }
 
 fn retire(seat: Seat) {
-    // Its activation goes with its domain.
+    // The activation is freed with its domain.
     seat.activation.thread.set(None);
     seat.activation.state.set(State::Free);
     slab::free(seat.thread);
 }
 
-/// A domain died: if it held seats, the standby takes over one, and the threads of the others go to other CPUs.
+/// After a domain's death: if it held seats, the standby takes over one. The threads of its other CPUs migrate.
 pub fn domain_died(domain: Ref<Domain>) {
     let held = domain.held();
     let seats = seats(held);
@@ -119,7 +120,7 @@ pub fn domain_died(domain: Ref<Domain>) {
     }
 }
 
-/// The threads of a CPU that lost its scheduler go to other CPUs.
+/// Migrates the threads of a CPU that lost its scheduler: the hand-over to the scheduler of another CPU includes them.
 #[cold]
 fn leave_to_others(cpu: Ref<Cpu>) {
     let held = cpu.held();
