@@ -1,26 +1,26 @@
-//! Priority lending: a thread that waits for what others hold lends them its priority.
+//! Priority inheritance: a waiter lends its priority to the activation that holds what it waits for.
 //!
-//! - A lock is the runtime's; the nucleus only learns, with P, which activation of the waiter's own domain holds it.
-//! - A caller that waits for an activation of a domain lends to one that is in use there and could go on.
-//! - The ceiling of a portal is lent to the activation that is called, for the length of the call.
+//! - A lock is the runtime's. P tells the nucleus which activation of the waiter's own domain holds it.
+//! - A caller that waits for a free activation of a domain lends to one in use there that could continue.
+//! - The ceiling of a portal is lent to the called activation, for the length of the call.
 //!
-//! An activation has the highest priority lent to it until the lender stops waiting or it returns, and its thread runs with
-//! the highest of its own and those of its chain. A lender without a share of time lifts that of the thread. What waits itself
-//! passes it on. While anything is lent in a domain,
-//! returns from there take the slow path, which takes back what was lent to those that leave.
+//! An activation keeps the highest priority lent to it until the lender stops waiting or the activation returns. Its thread
+//! runs with the highest of its own priority and those of its chain. A lender without a share of time also lifts the thread
+//! of its holder. A holder that waits itself passes the priority on. While anything is lent in a domain, returns from it
+//! take the slow path, which takes back what was lent to the returning activation.
 
 use super::priorities::{set_lent, thread_of};
 use super::{chain, ready};
 use crate::objects::{Activation, Domain, Runs, State, Thread, Wait};
 use crate::pointer::{Link, Ref, look};
 
-/// Waits that are followed from one waiter.
+/// Waits followed from one waiter, at most.
 const MAX_FOLLOWED: usize = 8;
 
-/// Activations in use that one waiter looks at: of a pool, the newest first, and of the chains of orphans.
+/// Activations in use that one waiter checks, at most: of the callee, the newest first, and of the chains of orphans.
 const MAX_LOOKED_AT: u32 = 22;
 
-/// The running activation begins to wait for what activation `holder` (from 1) of its domain has.
+/// Lends for the running activation, which begins to wait for a lock that activation `holder` (from 1) of its domain holds.
 pub fn begin(waiter: Ref<Activation>, thread: Ref<Thread>, holder: u64) {
     let mut found = waiter.domain.activations.get();
     while let Some(activation) = found.filter(|activation| activation.number as u64 != holder) {
@@ -33,8 +33,9 @@ pub fn begin(waiter: Ref<Activation>, thread: Ref<Thread>, holder: u64) {
     }
 }
 
-/// The running activation begins to wait for one of `callee`, whose CPUs are stopped. One that is free is enough: it lends to the
-/// first that could go on with this priority, or whose wait can be followed, else to the first, for when its wait ends.
+/// Lends for the running activation, which begins to wait for a free activation of `callee`, whose CPUs are stopped. Lends
+/// to one only: the first in use that could continue with this priority, or whose wait can be followed; else the first in
+/// use, for the time after its wait.
 pub fn begin_at_pool(waiter: Ref<Activation>, callee: Ref<Domain>) {
     let Some(thread) = waiter.thread.get() else { return };
     let lifts = !thread.has_share();
@@ -62,7 +63,8 @@ pub fn begin_at_pool(waiter: Ref<Activation>, callee: Ref<Domain>) {
     }
 }
 
-/// Lends `priority` to an activation, and to what its chain waits for in turn; `lifts` their shares of time, too.
+/// Lends `priority` to an activation, and to the holder for which its chain waits in turn. With `lifts`, lifts their
+/// threads.
 fn lend(mut lender: Ref<Activation>, mut holder: Ref<Activation>, priority: u8, lifts: bool, mut steps: u32) {
     for _ in 0..MAX_FOLLOWED {
         let (thread, state) = (thread_of(holder), holder.state_there());
@@ -98,7 +100,7 @@ fn lend(mut lender: Ref<Activation>, mut holder: Ref<Activation>, priority: u8, 
     }
 }
 
-/// The top of the chain of an activation, if it is no more than `steps` away; they count down.
+/// The top of an activation's chain, if that is at most `steps` away; counts them down.
 fn top_of(activation: Ref<Activation>, steps: &mut u32) -> Link<Activation> {
     let mut top = activation;
     while let (State::Calling, Some(callee)) = (top.state.get(), top.callee.get()) {

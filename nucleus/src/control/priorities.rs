@@ -1,11 +1,11 @@
-//! The priorities that threads have because of what was lent to their activations; see `lending`.
+//! The effective priorities of threads: their own and those lent to their activations; see `lending`.
 
 use super::numbers::by_number;
 use super::ready;
 use crate::objects::{Activation, Domain, SLOW_LENT, State, Thread};
 use crate::pointer::{Link, Ref, look};
 
-/// A call by a portal with a ceiling begins: its thread has at least that priority until it returns.
+/// Begins a call through a portal with a ceiling: the thread has at least that priority until the call returns.
 #[cold]
 pub fn raise(thread: Ref<Thread>, called: Ref<Activation>, ceiling: u8) {
     called.base.set(ceiling);
@@ -13,12 +13,12 @@ pub fn raise(thread: Ref<Thread>, called: Ref<Activation>, ceiling: u8) {
     thread.priority.set(thread.priority.get().max(ceiling));
 }
 
-/// `waiter`, which lends, waits no more.
+/// Ends the loan of `waiter`, which waits no more.
 pub fn end(waiter: Ref<Activation>) {
-    // It may be out of the holder's activation by now, by a fast path on another CPU.
+    // The raised thread may have left the holder meanwhile, by a return on the fast path of another CPU.
     let raised = by_number(waiter.held(), waiter.raised.take() as usize);
     let changed = waiter.holder.take().filter(|holder| {
-        // As many as a domain has activations.
+        // At most one step for each activation of the domain.
         let (mut lent, mut next) = (holder.base.get(), waiter.domain.activations.get());
         while let Some(activation) = next {
             if activation.holder.get() == Some(*holder) {
@@ -36,7 +36,7 @@ pub fn end(waiter: Ref<Activation>) {
     [raised, now].into_iter().flatten().for_each(recompute);
 }
 
-/// Sets what is lent to an activation. A domain in which anything is lent has `SLOW_LENT`.
+/// Sets the priority lent to an activation; 0 = none. A domain in which anything is lent has `SLOW_LENT`.
 #[inline(always)]
 pub fn set_lent(activation: Ref<Activation>, priority: u8) {
     let before = activation.lent.replace(priority);
@@ -51,8 +51,9 @@ fn count_lent(domain: Ref<Domain>, more: bool) {
     domain.set_slow(SLOW_LENT, domain.lent.get() != 0);
 }
 
-/// The thread in whose chain an activation is. Of one in the pool, what it says is no longer so. Another CPU may take it out of
-/// the pool or put it back meanwhile: it writes the thread before the state, and here the state is read before the thread.
+/// The thread in whose chain an activation is. None if the activation is free: then its `thread` is stale. Another CPU may
+/// take it out of the pool or put it back meanwhile. That CPU writes the thread before the state; this one reads the state
+/// before the thread.
 pub fn thread_of(activation: Ref<Activation>) -> Link<Thread> {
     let held = activation.held();
     if activation.state_there() == State::Free {
@@ -66,11 +67,11 @@ pub fn thread_of(activation: Ref<Activation>) -> Link<Thread> {
     thread
 }
 
-/// Recomputes a thread's priority: the highest of its own and those of its chain. Its share of time is its own.
+/// Recomputes a thread's priority: the highest of its own and those of its chain. Ends a lift of its share.
 #[inline(never)]
 pub fn recompute(thread: Ref<Thread>) {
     let (before, word) = (thread.priority.get(), thread.word());
-    // An orphan thread has no lower one than the orphan whose turn is next.
+    // An orphan thread has at least the priority of the orphan whose turn is next.
     let next = Some(thread).filter(|thread| thread.carries_orphans).and_then(|thread| thread.home.orphans.head());
     let waits = next.map_or(0, |next| next.amount.get());
     set_effective(thread, look(&thread.top).map_or(0, priority_of).max(waits));
@@ -79,13 +80,13 @@ pub fn recompute(thread: Ref<Thread>) {
     }
 }
 
-/// As [`recompute`], for a chain whose highest priority is known.
+/// Sets a thread's priority from its own and that of its chain, and ends a lift of its share.
 pub fn set_effective(thread: Ref<Thread>, priority: u8) {
     thread.set_share(false);
     thread.priority.set(thread.own_priority.get().max(priority));
 }
 
-/// The highest of this priority and those that an activation has.
+/// The highest of `priority`, what was lent to an activation, and its base.
 #[inline(always)]
 pub fn higher(activation: Ref<Activation>, priority: u8) -> u8 {
     priority.max(activation.lent.get()).max(activation.base.get())
@@ -101,7 +102,7 @@ pub fn priority_of(top: Ref<Activation>) -> u8 {
     priority
 }
 
-/// An activation is to go, and holds nothing any more that others wait for. False if it did not before.
+/// Clears all references to an activation as the holder of a lock, before it is freed. False if it was never a holder.
 pub fn forget(holder: Ref<Activation>) -> bool {
     let mut next = holder.domain.activations.get().filter(|_| holder.is_holder.get());
     while let Some(activation) = next {
