@@ -1,4 +1,4 @@
-//! Interrupt lines: an interrupt is a V on the semaphore of who holds the line.
+//! Interrupt lines: an interrupt does a V on the semaphore that is bound to its line.
 
 use crate::arch::interrupts::{self, LINES};
 use crate::cpus::cpu;
@@ -15,7 +15,7 @@ struct Line {
 static TABLE: Nucleus<[Line; LINES]> =
     Nucleus::new([const { Line { taken: Cell::new(false), semaphore: Cell::new(None) } }; LINES]);
 
-/// An entry for the line is made: nobody else gets one.
+/// Takes the line for its one original entry.
 pub fn take(held: Held, line: usize) -> Result<(), Error> {
     let line = TABLE.get(held).get(line).ok_or(Error::BadArgument)?;
     if line.taken.replace(true) {
@@ -24,7 +24,7 @@ pub fn take(held: Held, line: usize) -> Result<(), Error> {
     Ok(())
 }
 
-/// The original entry of the line is gone.
+/// Masks and unbinds a line whose original entry is gone.
 pub fn release(held: Held, number: usize) {
     interrupts::mask(number);
     let line = &TABLE.get(held)[number];
@@ -45,19 +45,19 @@ pub fn bind(number: usize, semaphore: Ref<Semaphore>) {
     unmask(held, number);
 }
 
-/// The line gives interrupts to this CPU.
+/// Unmasks the line and routes it to this CPU, or to the first one if the controller cannot name this one.
 fn unmask(held: Held, number: usize) {
     interrupts::unmask(number, cpu::this(held).identity.get(), cpu::identity_of(held, 0));
 }
 
-/// The device was served: the line is enabled again.
+/// Enables the line again, after its device was served.
 pub fn enable(held: Held, number: usize) {
     if TABLE.get(held)[number].semaphore.get().is_some() {
         unmask(held, number);
     }
 }
 
-/// The line's interrupt came.
+/// Handles an interrupt of the line. A level-triggered line is masked until [`enable`]; an unbound one for good.
 pub fn came(held: Held, number: usize) {
     match TABLE.get(held)[number].semaphore.get() {
         Some(semaphore) => {

@@ -1,4 +1,4 @@
-//! What runs, waits and goes: threads and chains of activations, the scheduler's side, faults, interrupts, death and removal.
+//! Control flow: threads and chains of activations, scheduling, calls, faults, interrupts, death and removal.
 
 pub mod activation;
 pub mod call;

@@ -1,5 +1,5 @@
-//! Numbers of threads, and the table in which a number leads to its thread. Half a thousand of them are there at first;
-//! `roottask` adds pages to the table before the first scheduler sits.
+//! Thread numbers, and the table from number to thread. The first page has room for 512; `roottask` adds pages before the
+//! first scheduler takes its seat.
 
 use crate::memory::frames::Use;
 use crate::memory::own::{self, THREADS as TABLE};
@@ -10,16 +10,16 @@ use core::cell::Cell;
 
 struct Threads {
     numbers: Numbers<{ MAX_THREADS / 64 }>,
-    /// All numbers that were ever taken are below this.
+    /// All numbers ever taken are below this.
     used: Cell<usize>,
-    /// Pages that were added to the table.
+    /// Pages added to the table.
     added: Cell<usize>,
 }
 
 static THREADS: Nucleus<Threads> =
     Nucleus::new(Threads { numbers: Numbers::new(), used: Cell::new(0), added: Cell::new(0) });
 
-/// Makes the first page of the table. 0 is no thread's.
+/// Makes the first page of the table, and reserves number 0.
 #[unsafe(link_section = ".init")]
 pub fn init(held: Held) -> Result<(), &'static str> {
     own::begin_threads(held)?;
@@ -27,8 +27,8 @@ pub fn init(held: Held) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// Adds a page to the table, which the account pays for; gives how many numbers there are now. No scheduler may have a seat:
-/// those have room for a number of threads that does not change.
+/// Adds a page to the table, charged to `account`; gives the new count of numbers. No scheduler may have a seat yet:
+/// schedulers have room for a fixed number of threads.
 pub fn add_page(account: Ref<Account>) -> Result<usize, Error> {
     let held = account.held();
     let count = count(held);
@@ -40,15 +40,15 @@ pub fn add_page(account: Ref<Account>) -> Result<usize, Error> {
     Ok(count + THREADS_OF_A_PAGE)
 }
 
-/// All numbers that can be taken are below this: those for which the table has pages.
+/// Numbers for which the table has pages; only these can be taken.
 fn count(held: Held) -> usize {
     (1 + THREADS.get(held).added.get()) * THREADS_OF_A_PAGE
 }
 
-/// The place of a number in the table. Where that has no page yet, one with zeros stands.
+/// The place of a number in the table. Where the table has no page yet, a page of zeros is mapped.
 #[inline(always)]
 fn place(_: Held, number: usize) -> Option<&'static Cell<Link<Thread>>> {
-    // SAFETY: all of the table is mapped, for good; it is touched with the nucleus lock only.
+    // SAFETY: the whole table stays mapped, and is accessed with the nucleus lock only.
     (number < MAX_THREADS).then(|| unsafe { &*((TABLE + number * 8) as *const Cell<Link<Thread>>) })
 }
 
@@ -58,12 +58,12 @@ pub fn by_number(held: Held, number: usize) -> Link<Thread> {
     place(held, number)?.get()
 }
 
-/// All numbers that were ever used are below this.
+/// All numbers ever taken are below this.
 pub fn used(held: Held) -> usize {
     THREADS.get(held).used.get()
 }
 
-/// A number that is free.
+/// Takes a free number.
 pub fn take(held: Held) -> Option<u16> {
     let threads = THREADS.get(held);
     let number = threads.numbers.take(count(held))?;
@@ -71,14 +71,14 @@ pub fn take(held: Held) -> Option<u16> {
     Some(number as u16)
 }
 
-/// A thread has its number from now on.
+/// Enters a thread in the table, at its number.
 pub fn set(thread: Ref<Thread>) {
     if let Some(place) = place(thread.held(), thread.number as usize) {
         place.set(Some(thread));
     }
 }
 
-/// The thread with this number is gone.
+/// Frees the number of a thread that is gone.
 pub fn give(held: Held, number: u16) {
     if let Some(place) = place(held, number as usize) {
         place.set(None);
