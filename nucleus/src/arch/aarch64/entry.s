@@ -1,28 +1,28 @@
-// The system call and the trap entries. Names in capitals are offsets and constants given by `entry.rs`.
+// System call and trap entries. Names in capitals are offsets and constants given by `entry.rs`.
 //
-// Registers: see crates/abi/src/registers.rs. On entry by SVC: x8 = index * 64, the user's pc, stack pointer and flags are in
-// ELR_EL1, SP_EL0 and SPSR_EL1, interrupts are off. SP_EL1 is the top of the kernel stack whenever users run. Every check
-// comes before the first state is overwritten. x6, x7 and x9 to x18 are destroyed by a system call: they are used here, and
-// leave as zeros.
+// Registers: see crates/abi/src/registers.rs. On entry by SVC: x8 = index * 64, the user's pc, stack pointer and flags are
+// in ELR_EL1, SP_EL0 and SPSR_EL1, interrupts are off. SP_EL1 is the top of the kernel stack whenever users run. All checks
+// come before the first change of state. A system call destroys x6, x7 and x9 to x18: those that are used here are cleared
+// on exit.
 //
-// Through all of it: x16 = the CPU's block, x8 = the entry, x14 = its object, x15 = the activation.
+// Throughout: x16 = the CPU's block, x8 = the entry, x14 = its object, x15 = the activation.
 //
-// Other CPUs look at what the fast paths change (the book, chapter CPUs, "The orders"). So an entry's code is loaded before the
-// rest of it, acquiring, and three words are stored releasing, each first in its structure: the state of an activation
-// that is called, the thread's top, and last the CPU's domain. A load that acquires is not made before an earlier store
-// that releases (Arm ARM B2.3.8, barrier-ordered-before): who is in a domain was seen there before it reads an entry.
+// Other CPUs read what the fast paths change (the book, chapter CPUs, "The orders"). So the fast paths load an entry's code
+// before the rest of the entry, with acquire. They store three words with release, each the first of its structure: the
+// state of a called activation, the thread's top, and last the CPU's domain. A load-acquire is not done before an earlier
+// store-release (Arm ARM B2.3.8, barrier-ordered-before): other CPUs see this CPU in a domain before it reads an entry.
 
 .text
-.macro ERET                         // no instruction behind it is executed ahead (Arm ARM D1.4.4; SB is not everywhere)
+.macro ERET                         // no speculation past it (Arm ARM D1.4.4; not all CPUs have SB)
     eret
     dsb nsh
     isb
 .endm
-// The 16 bytes above a CPU's stack are zeros: two registers are cleared by loading them.
+// The 16 bytes above a CPU's stack are zeros: loading them clears two registers.
 .macro CLEAR first, second
     ldp \first, \second, [sp]
 .endm
-.macro CLEAR_SCRATCH                // x6, x7 apart: what a system call destroys
+.macro CLEAR_SCRATCH                // the registers that a system call destroys, except x6 and x7
     CLEAR x9, x10
     CLEAR x11, x12
     CLEAR x13, x14
@@ -37,7 +37,7 @@
     CLEAR x27, x28
     CLEAR x29, x30
 .endm
-.macro LEAVE                        // what else a system call destroys is clear
+.macro LEAVE                        // clears all registers that a system call destroys
     CLEAR x6, x7
     CLEAR_SCRATCH
     ERET
@@ -50,7 +50,7 @@
 .balign 2048
 .globl vectors
 vectors:
-    // Of the nucleus itself with the users' stack pointer: never.
+    // From EL1 with SP_EL0: never.
     VECTOR
     mov x0, #0
     b trap_kernel
@@ -63,7 +63,7 @@ vectors:
     VECTOR
     mov x0, #SYSTEM_ERROR
     b trap_kernel
-    // Of the nucleus itself.
+    // From EL1 with SP_EL1.
     VECTOR
     mrs x0, esr_el1
     ubfx x0, x0, #26, #6
@@ -77,16 +77,16 @@ vectors:
     VECTOR
     mov x0, #SYSTEM_ERROR
     b trap_kernel
-    // Of users.
+    // From EL0 in AArch64.
     VECTOR
-    stp x16, x17, [sp, #-16]        // above the stack there is nothing, and no interrupt comes
-    // Of all classes of exceptions that users can raise only SVC has bit 4 and not bit 3, as long as debug exceptions are off
-    // (D19.2.37; `processor::load` writes MDSCR_EL1).
+    stp x16, x17, [sp, #-16]        // below the stack pointer: interrupts are off, so nothing overwrites it
+    // Of the exception classes that users can raise, only SVC has bit 4 set and bit 3 clear, as long as debug exceptions are
+    // off (D19.2.37; `processor::load` writes MDSCR_EL1).
     mrs x16, esr_el1
     tbz w16, #26 + 4, trap_class
     tbnz w16, #26 + 3, trap_class
     mrs x16, tpidr_el1
-    // LIMIT = bytes of the table - 1. The mask keeps what is speculated past it within the range of the domain.
+    // LIMIT = bytes of the table - 1. If the CPU speculates past the check, the mask confines it to the domain's range.
     ldp x17, x15, [x16, #CPU_TABLE]
     cmp x8, x15
     b.hi bad_index
@@ -107,7 +107,7 @@ known_index:
     stp x16, x17, [sp, #-16]
     mov x17, #SYSTEM_ERROR
     b trap_user
-    // Of users in AArch32: never.
+    // From EL0 in AArch32: never.
     .rept 4
     VECTOR
     mov x0, #0
@@ -115,13 +115,13 @@ known_index:
     .endr
     VECTOR
 
-bad_index:                          // unless the table has grown since this CPU came in
+bad_index:                          // the table may have grown since this CPU entered the domain
     lsr x15, x8, #MAX_TABLE_BITS
     cbnz x15, outside_table
     ldr x15, [x16]                  // the domain
     ldr x15, [x15, #D_TABLE + 8]    // its limit
     str x15, [x16, #CPU_LIMIT]
-    dsb ish                         // walks for what is loaded from here on find the page
+    dsb ish                         // later loads find the new page by their page walks
     isb
     cmp x8, x15
     b.ls known_index
@@ -144,13 +144,14 @@ no_right:
     b leave_refused
 bad_argument:
     mov x8, #E_BAD_ARGUMENT
-leave_refused:                      // every other register still holds what the user had in it
+leave_refused:                      // all other registers still have the user's values
     CLEAR x14, x15
     CLEAR x16, x17
     ERET
 
-// The nucleus lock: `count` says how many have it or want it, minus one; behind it `served`. See the crate `nucleus-sync`.
-// What is done with the lock lies between symbols `lock_taken_*` and `lock_given_*`, which `./x bench` counts between.
+// The nucleus lock: `count` is the number of CPUs that have or want it, minus one; `served` follows. See
+// `nucleus_sync::lock`.
+// Symbols `lock_taken_*` and `lock_given_*` enclose the code that runs with the lock: `./x bench` counts its instructions.
 .macro ACQUIRE wait                 // changes x9 to x12, and what `wait` changes
     adr x9, NUCLEUS_LOCK
 .Lagain_\@:
@@ -177,7 +178,7 @@ lock_given_\@:
     stlr w10, [x9]
 .Lgiven_\@:
 .endm
-// A measuring build keeps the longest time with the lock, from taking it to giving it back.
+// A measuring build records the longest time for which the lock was held.
 .macro MEASURE_BEGIN by             // changes x9, x10
     .if MEASURED
     mrs x10, tpidr_el1
@@ -209,7 +210,7 @@ lock_given_\@:
 .Lend_\@:
     .endif
 .endm
-.macro MEASURE_ON                   // the same operation goes on: an odd number; changes x9 to x11
+.macro MEASURE_ON                   // the same operation continues: marked by an odd number; changes x9 to x11
     .if MEASURED
     mrs x10, tpidr_el1
     ldr x11, [x10, #CPU_ENTERED_BY]
@@ -233,14 +234,14 @@ lock_given_\@:
     ldp x27, x28, [\a, #A_X + 8 * 27]
     ldp x29, x30, [\a, #A_X + 8 * 29]
 .endm
-.macro SAVE_PLACE a                 // where to go on; changes x9, x10
+.macro SAVE_PLACE a                 // pc, stack pointer, thread pointer; changes x9, x10
     mrs x9, elr_el1
     mrs x10, sp_el0
     stp x9, x10, [\a, #A_PC]
     mrs x9, tpidr_el0
     str x9, [\a, #A_POINTER]
 .endm
-.macro LOAD_PLACE a                 // flags are clear; changes x9, x10
+.macro LOAD_PLACE a                 // the same, and clears the flags; changes x9, x10
     ldp x9, x10, [\a, #A_PC]
     msr elr_el1, x9
     msr sp_el0, x10
@@ -248,7 +249,7 @@ lock_given_\@:
     msr tpidr_el0, x9
     msr spsr_el1, xzr
 .endm
-.macro SAVE_LIGHT                   // x15 = activation; what a function call preserves, and where to go on
+.macro SAVE_LIGHT                   // sets x15 = activation; saves its place and the callee-saved registers
     ldr x15, [x16, #CPU_ACTIVATION]
     SAVE_PLACE x15
     SAVE_PRESERVED x15
@@ -264,7 +265,7 @@ lock_given_\@:
     strb w9, [x15, #A_FRAME]
 .endm
 
-// ---- short-circuit: done here ----
+// ---- operations done entirely here ----
 .globl op_thread_id
 op_thread_id:
     ldr x17, [x16, #CPU_THREAD]
@@ -274,7 +275,7 @@ op_thread_id:
     CLEAR x16, x17
     ERET
 
-// A semaphore entry: word 0 = P or V. The count is that of the crate `nucleus-sync`.
+// A semaphore entry: word 0 = 0 (P) or 1 (V). For the count see `nucleus_sync::tokens`.
 .globl entry_semaphore
 entry_semaphore:
     ldr x14, [x8, #E_OBJECT]
@@ -311,13 +312,13 @@ entry_semaphore:
     CLEAR x14, x15
     CLEAR x16, x17
     ERET
-4:  clrex                           // there is no token: nothing was done
+4:  clrex                           // there is no token: nothing was stored
     SAVE_LIGHT
     ACQUIRE wait_to_take
     MEASURE_CALL
     strb wzr, [x15, #A_FRAME]       // light
     mov x0, x14
-    bl semaphore_wait               // (semaphore, deadline, holder); returns only when it need not wait
+    bl semaphore_wait               // (semaphore, deadline, holder): returns if it does not block
     b leave_light
 5:  SAVE_LIGHT
     strb wzr, [x15, #A_FRAME]       // light
@@ -327,7 +328,8 @@ entry_semaphore:
     bl semaphore_wake
     b leave_light
 
-// The same, if it is not known whether labels allow that. The entry learns it.
+// As `entry_semaphore`, of an entry for which labels were not judged yet. Rust judges them. If the result lasts, the entry
+// then gets the fast path.
 .globl entry_semaphore_judged
 entry_semaphore_judged:
     ldr x14, [x8, #E_OBJECT]
@@ -351,9 +353,9 @@ entry_port:
     bl port_entered                 // (activation, entry)
     b leave_light
 
-// ---- waiting for the lock, x15 = activation, x8 = entry, x14 = its object; what the activation has saved is such
-// that it can go on from there, should another CPU change what runs here meanwhile ----
-.macro WAIT_TO_REPEAT code          // the system call is restarted, unless nothing changed; no code: portal code
+// ---- waiting for the lock: x15 = activation, x8 = entry, x14 = its object. The activation first saves all that it needs to
+// resume, as another CPU may change what runs here meanwhile ----
+.macro WAIT_TO_REPEAT code          // restarts the system call if something changed; no `code`: portal code
     stp x8, x15, [sp, #-32]!
     stp x14, x30, [sp, #16]
     SAVE_WORDS
@@ -366,7 +368,7 @@ entry_port:
     .else
     adr x1, \code
     .endif
-    bl lock_wait_with               // (entry, its code or 0): returns if both are as they were
+    bl lock_wait_with               // (entry, its code or 0): returns if both are unchanged
     ldp x14, x30, [sp, #16]
     ldp x8, x15, [sp], #32
     mrs x16, tpidr_el1
@@ -380,7 +382,7 @@ entry_port:
 .endm
 wait_for_light:
     WAIT_TO_REPEAT op_light
-wait_for_dispatch:                  // x30 was saved before it led here
+wait_for_dispatch:                  // x30 was saved before
     stp x19, x20, [x15, #A_X + 8 * 19]
     stp x21, x22, [x15, #A_X + 8 * 21]
     stp x23, x24, [x15, #A_X + 8 * 23]
@@ -398,10 +400,10 @@ wait_for_call:
     WAIT_TO_REPEAT
 wait_for_return:
     WAIT_TO_REPEAT entry_return
-wait_to_take:                       // whoever empties the entry meanwhile takes this: then x14 leads nowhere any more
+wait_to_take:                       // a CPU that empties the entry meanwhile takes this: then x14 is stale, the P restarts
     str x14, [x16, #CPU_UNSETTLED]
     WAIT_TO_REPEAT entry_semaphore
-wait_to_give:                       // a V that was made
+wait_to_give:                       // a V, which is already counted
     str x14, [x16, #CPU_UNSETTLED]
     str xzr, [x15, #A_X + 8 * 8]
     str xzr, [x15, #A_X]
@@ -433,7 +435,7 @@ op_light:
     MEASURE_CALL
     strb wzr, [x15, #A_FRAME]       // light
     blr x14
-leave_light:                        // same activation; Rust preserved what a function preserves
+leave_light:                        // same activation; Rust preserved the callee-saved registers
     MEASURE_END
     RELEASE
     mov x8, x0
@@ -450,7 +452,7 @@ leave_light:                        // same activation; Rust preserved what a fu
     mov x5, xzr
     LEAVE
 
-// As `op_light` for DISPATCH, which comes back only with a refusal: the seat keeps nothing else.
+// As `op_light`, for DISPATCH. It returns only if it is refused, so no other register of the seat is saved.
 .globl op_dispatch
 op_dispatch:
     ldr x14, [x8, #E_OBJECT]
@@ -464,7 +466,7 @@ op_dispatch:
     blr x14
     b leave_light
 
-// Kernel operations that may restart: all words are kept in the activation; argument = the activation.
+// Kernel operations that may restart: all words are saved in the activation, which is the argument.
 .globl op_full
 op_full:
     ldr x14, [x8, #E_OBJECT]
@@ -476,7 +478,7 @@ op_full:
     blr x14
     b leave_light
 
-// ---- calls: the fast path is portal code (crate `portalgen`), which goes on here if it cannot make the crossing ----
+// ---- calls: the fast path is portal code (crate `portalgen`), which continues here if it cannot do the call ----
 .globl portal_call_slowly, portal_call_with_control, portal_refuse_call
 portal_call_slowly:
 portal_call_with_control:
@@ -498,14 +500,14 @@ entry_return:
     ldr x14, [x15, #A_BACK]
     br x14
 .globl return_any
-return_any:                         // nothing is known of the caller
+return_any:                         // assumes nothing about the caller
     cbnz x3, return_slow
     ldr x14, [x15, #A_CALLER]
-    cbz x14, return_slow            // refused: nothing that the user keeps was touched so far
+    cbz x14, return_slow            // no caller: refused there; all registers that the user keeps are intact
     ldrb w13, [x14, #A_FRAME]
     cmp w13, #FRAME_FULL
     b.ne return_slow
-    cbnz x0, return_slow            // an upcall: 0 = go on where it was interrupted
+    cbnz x0, return_slow            // an upcall: 0 = resume where it was interrupted
     ldp x13, x18, [x16]             // domain and thread
     ldr x12, [x14, #A_DOMAIN]
     ldrb w11, [x12, #D_SLOW]
@@ -524,7 +526,7 @@ return_any:                         // nothing is known of the caller
     ldp x10, x11, [x12, #D_TABLE]
     stp x14, x10, [x16, #CPU_ACTIVATION]
     str x11, [x16, #CPU_LIMIT]
-    stlr x12, [x16]                 // the domain; the pool is seen before
+    stlr x12, [x16]                 // the domain; other CPUs see the pool's change first
     ldr x10, [x9, #S_ROOT]
     msr ttbr0_el1, x10
     mov x0, x14
@@ -546,7 +548,7 @@ portal_refuse_return:
     b bad_argument
 .globl portal_return_slowly, portal_return_spoiled, portal_return_with_control, portal_return_kept, portal_refuse_return
 
-// ---- leaving to an activation that Rust chose: x0 = activation, per-CPU state already its own ----
+// ---- leaving to an activation that Rust chose: x0 = activation; it is the CPU's current one ----
 .macro EMPTY_STACK                  // x16 = the CPU's block; changes x9
     mrs x16, tpidr_el1
     ldr x9, [x16, #CPU_STACK]
@@ -565,7 +567,7 @@ leave_to_light:                     // status and word 0, the rest cleared
     CLEAR x3, x4
     mov x5, xzr
     LEAVE
-leave_to_words:                     // status, all words, control; at a thread's start the message area
+leave_to_words:                     // status, all words, control, and in x6 the message area at a thread's start
     EMPTY_STACK
     MEASURE_END
     RELEASE
@@ -579,7 +581,7 @@ leave_to_words:                     // status, all words, control; at a thread's
     mov x7, xzr
     CLEAR_SCRATCH
     ERET
-leave_to_entry:                     // x2 = a seat's activation, x0, x1 = its words 0 and 1; word 2 = the CPU's number
+leave_to_entry:                     // x2 = a seat's activation, x0, x1 = words 0 and 1; word 2 = the CPU's number
     EMPTY_STACK
     MEASURE_END
     RELEASE
@@ -596,8 +598,8 @@ leave_to_entry:                     // x2 = a seat's activation, x0, x1 = its wo
     CLEAR_SCRATCH
     CLEAR_PRESERVED
     ERET
-leave_to_service:                   // a called activation: x1 = where, x2 = badge, x3 = words 0 to 8, x4 = control
-    mov x13, x3                     // on the stack, which is as it was
+leave_to_service:                   // a called activation: x1 = pc, x2 = badge, x3 = address of words 0 to 8, x4 = control
+    mov x13, x3                     // on the stack: loaded before that is emptied
     ldp x14, x15, [x13]
     ldp x17, x18, [x13, #16]
     ldp x7, x21, [x13, #32]
@@ -625,7 +627,7 @@ leave_to_service:                   // a called activation: x1 = where, x2 = bad
     CLEAR x27, x28
     CLEAR x29, x30
     ERET
-leave_to_full:                      // everything
+leave_to_full:                      // all registers
     EMPTY_STACK
     MEASURE_END
     RELEASE
@@ -649,7 +651,7 @@ restore_full:
 // ---- traps ----
 trap_class:
     ubfx x17, x16, #26, #6
-trap_user:                          // x17 = vector, x16 = syndrome if it is an exception; both are below the stack
+trap_user:                          // x17 = vector, x16 = syndrome of an exception; the user's own lie below the stack
     str x16, [sp, #-24]
     mrs x16, tpidr_el1
     ldr x16, [x16, #CPU_ACTIVATION]
@@ -690,7 +692,7 @@ trap_kernel:                        // x0 = vector: the idle CPU, or a preemptio
     mov x13, x0
     mov x14, x3
     ldrb w10, [x16, #CPU_QUIESCENT]
-    cbz w10, 1f                     // it has the lock
+    cbz w10, 1f                     // this CPU has the lock
     ACQUIRE wait_for_trap
     mrs x16, tpidr_el1
     strb wzr, [x16, #CPU_QUIESCENT]
@@ -704,7 +706,7 @@ lock_taken_in_a_window:
     mov x4, x29
     bl trap_from_nucleus            // (vector, syndrome, pc, sp, frame pointer): does not return
     brk #0
-trap_fatal:                         // on a stack of its own: that of the CPU may be the cause
+trap_fatal:                         // on a separate stack: the CPU's stack may be the cause
     adrp x9, fatal_stack_top
     add x9, x9, :lo12:fatal_stack_top
     mov sp, x9
@@ -714,7 +716,7 @@ trap_fatal:                         // on a stack of its own: that of the CPU ma
     bl trap_from_nucleus            // does not return
     brk #0
 
-// A preemption point: interrupts that wait come now, to `trap_kernel`, which does not come back. The lock stays ours.
+// A preemption point: pending interrupts are taken now, by `trap_kernel`, which does not return. This CPU keeps the lock.
 .globl interrupt_window, pass_lock, go_on_afresh
 go_on_afresh:
     EMPTY_STACK
@@ -722,14 +724,14 @@ go_on_afresh:
     brk #0
 interrupt_window:
     MEASURE_END
-lock_given_at_a_window:             // nobody wants it
+lock_given_at_a_window:             // for the measurement: no CPU wants the lock, and this one keeps it
     msr daifclr, #2
-    isb                             // what waits is taken before the next instruction (Arm ARM D1.3.6)
+    isb                             // pending interrupts are taken before the next instruction (Arm ARM D1.3.6)
     msr daifset, #2
 lock_taken_after_a_window:
     MEASURE_ON
     ret
-pass_lock:                          // to those who wait for it
+pass_lock:                          // to the CPUs that wait for it
     stp x29, x30, [sp, #-16]!
     MEASURE_END
     RELEASE
@@ -737,7 +739,7 @@ pass_lock:                          // to those who wait for it
     MEASURE_ON
     ldp x29, x30, [sp], #16
     ret
-// The idle CPU: interrupts come to `trap_kernel`, which does not come back here.
+// Idles: interrupts are taken by `trap_kernel`, which does not return here.
 .globl idle_wait
 idle_wait:
     EMPTY_STACK

@@ -1,11 +1,11 @@
-# The system call and the trap entries. Names in capitals are offsets and constants given by `entry.rs`.
+# System call and trap entries. Names in capitals are offsets and constants given by `entry.rs`.
 #
 # Registers: see crates/abi/src/registers.rs. On entry by SYSCALL: rax = index * 64, rcx = user pc,
 # r11 = user flags, interrupts off, rsp still the user's: nothing is pushed before a kernel stack is loaded.
-# Every check comes before the first state is overwritten.
+# All checks come before the first change of state.
 
 .text
-# LIMIT = bytes of the table - 1. The mask keeps what is speculated past it within the range of the domain.
+# LIMIT = bytes of the table - 1. If the CPU speculates past the check, the mask confines it to the domain's range.
 .globl system_call_entry
 .balign 64
 system_call_entry:
@@ -17,7 +17,7 @@ known_index:
     add rax, gs:[CPU_TABLE]
     jmp qword ptr [rax]
 
-bad_index:                          # unless the table has grown since this CPU came in
+bad_index:                          # the table may have grown since this CPU entered the domain
     cmp rax, MAX_TABLE_BYTES
     jae outside_table
     mov gs:[CPU_SCRATCH], rax
@@ -46,12 +46,13 @@ no_right:
     jmp leave_refused
 bad_argument:
     mov eax, E_BAD_ARGUMENT
-leave_refused:                      # every other register still holds what the user had in it
+leave_refused:                      # all other registers still have the user's values
     swapgs
     sysretq
 
-# The nucleus lock: `count` says how many have it or want it, minus one; behind it `served`. See the crate `nucleus-sync`.
-# What is done with the lock lies between symbols `lock_taken_*` and `lock_given_*`, which `./x bench` counts between.
+# The nucleus lock: `count` is the number of CPUs that have or want it, minus one; `served` follows. See
+# `nucleus_sync::lock`.
+# Symbols `lock_taken_*` and `lock_given_*` enclose the code that runs with the lock: `./x bench` counts its instructions.
 .macro ACQUIRE wait                 # the kernel stack is loaded; changes flags, and what `wait` changes
     lock inc dword ptr [rip + NUCLEUS_LOCK]
     jz lock_taken_\@
@@ -65,8 +66,8 @@ lock_given_\@:
     inc dword ptr [rip + NUCLEUS_LOCK + LOCK_SERVED]
 9:
 .endm
-# A measuring build keeps the longest time with the lock, from taking it to giving it back.
-.macro MEASURE_BEGIN by             # changes nothing but flags
+# A measuring build records the longest time for which the lock was held.
+.macro MEASURE_BEGIN by             # changes only flags
     .if MEASURED
     mov gs:[CPU_SCRATCH], rax
     mov gs:[CPU_ENTERED_BY], \by
@@ -113,7 +114,7 @@ lock_given_\@:
     mov [\a + A_R14], r14
     mov [\a + A_R15], r15
 .endm
-.macro SAVE_LIGHT                   # r11 = activation; what a function call preserves, and where to go on
+.macro SAVE_LIGHT                   # sets r11 = activation; saves pc, stack pointer and callee-saved registers
     mov r11, gs:[CPU_ACTIVATION]
     mov [r11 + A_RIP], rcx
     mov [r11 + A_RSP], rsp
@@ -145,7 +146,7 @@ lock_given_\@:
     sysretq
 .endm
 
-# ---- short-circuit: done here ----
+# ---- operations done entirely here ----
 .globl op_thread_id
 op_thread_id:
     mov rdi, gs:[CPU_THREAD]
@@ -154,7 +155,7 @@ op_thread_id:
     swapgs
     sysretq
 
-# A semaphore entry: word 0 = P or V. The count is that of the crate `nucleus-sync`.
+# A semaphore entry: word 0 = 0 (P) or 1 (V). For the count see `nucleus_sync::tokens`.
 .globl entry_semaphore
 entry_semaphore:
     mov gs:[CPU_ENTRY], rax
@@ -177,7 +178,7 @@ entry_semaphore:
     xor eax, eax
     swapgs
     sysretq
-2:  lock add qword ptr [rax + S_COUNT], 1   # there was none: as if nothing had been done
+2:  lock add qword ptr [rax + S_COUNT], 1   # there was no token: takes the subtraction back
     SAVE_LIGHT
     mov rsp, gs:[CPU_STACK]
     mov r8, rax
@@ -186,7 +187,7 @@ entry_semaphore:
     MEASURE_CALL
     mov byte ptr [r11 + A_FRAME], FRAME_LIGHT
     mov rdi, [rax + E_OBJECT]
-    call semaphore_wait             # (semaphore, deadline, holder); returns only when it need not wait
+    call semaphore_wait             # (semaphore, deadline, holder): returns if it does not block
     jmp leave_light
 3:  SAVE_LIGHT
     mov rsp, gs:[CPU_STACK]
@@ -200,7 +201,8 @@ entry_semaphore:
     jmp leave_light
 4:  jmp bad_argument
 
-# The same, if it is not known whether labels allow that. The entry learns it.
+# As `entry_semaphore`, of an entry for which labels were not judged yet. Rust judges them. If the result lasts, the entry
+# then gets the fast path.
 .globl entry_semaphore_judged
 entry_semaphore_judged:
     SAVE_LIGHT
@@ -225,9 +227,9 @@ entry_port:
     call port_entered               # (activation, entry)
     jmp leave_light
 
-# ---- waiting for the lock, r11 = activation, rax = entry, r8 = semaphore if any; what the activation has saved is
-# such that it can go on from there, should another CPU change what runs here meanwhile ----
-.macro WAIT_TO_REPEAT code          # the system call is restarted, unless nothing changed; no code: portal code
+# ---- waiting for the lock: r11 = activation, rax = entry, r8 = semaphore if any. The activation first saves all that it
+# needs to resume, as another CPU may change what runs here meanwhile ----
+.macro WAIT_TO_REPEAT code          # restarts the system call if something changed; no `code`: portal code
     push rax
     push r11
     SAVE_WORDS
@@ -239,7 +241,7 @@ entry_port:
     .endif
     mov rdi, rax
     sub rsp, 8
-    call lock_wait_with             # (entry, its code or 0): returns if both are as they were
+    call lock_wait_with             # (entry, its code or 0): returns if both are unchanged
     add rsp, 8
     pop r11
     pop rax
@@ -267,11 +269,11 @@ wait_for_call:
     WAIT_TO_REPEAT
 wait_for_return:
     WAIT_TO_REPEAT entry_return
-wait_to_take:                       # a P that hid a token, perhaps
+wait_to_take:                       # a P, which may have hidden a token from others
     mov gs:[CPU_UNSETTLED], r8
     xor r8d, r8d
     WAIT_TO_REPEAT entry_semaphore
-wait_to_give:                       # a V that was made
+wait_to_give:                       # a V, which is already counted
     mov gs:[CPU_UNSETTLED], r8
     mov qword ptr [r11 + A_RAX], 0
     mov qword ptr [r11 + A_RDI], 0
@@ -299,7 +301,7 @@ op_light:
     mov byte ptr [r11 + A_FRAME], FRAME_LIGHT
     mov rcx, r10
     call qword ptr [rax + E_OBJECT]
-leave_light:                        # same activation; Rust preserved what a function preserves
+leave_light:                        # same activation; Rust preserved the callee-saved registers
     .if MEASURED
     mov r8, rax
     mov r9, rdx
@@ -319,7 +321,7 @@ leave_light:                        # same activation; Rust preserved what a fun
     xor r10d, r10d
     LEAVE
 
-# As `op_light` for DISPATCH, which comes back only with a refusal: the seat keeps nothing else.
+# As `op_light`, for DISPATCH. It returns only if it is refused, so no other register of the seat is saved.
 .globl op_dispatch
 op_dispatch:
     mov r11, gs:[CPU_ACTIVATION]
@@ -331,7 +333,7 @@ op_dispatch:
     call qword ptr [rax + E_OBJECT]
     jmp leave_light
 
-# Kernel operations that may restart: all words are kept in the activation; argument = the activation.
+# Kernel operations that may restart: all words are saved in the activation, which is the argument.
 .globl op_full
 op_full:
     SAVE_LIGHT
@@ -343,9 +345,9 @@ op_full:
     call qword ptr [rax + E_OBJECT]
     jmp leave_light
 
-# ---- calls: the fast path is portal code (crate `portalgen`), which goes on here if it cannot make the crossing ----
+# ---- calls: the fast path is portal code (crate `portalgen`), which continues here if it cannot do the call ----
 .globl portal_call_slowly, portal_call_with_control, portal_refuse_call
-portal_call_slowly:                 # there is no control word: what the code had in r10 must not become one
+portal_call_slowly:                 # no control word: clears what portal code left in r10
     xor r10d, r10d
 portal_call_with_control:
     SAVE_WORDS
@@ -366,19 +368,19 @@ entry_return:
     mov r11, gs:[CPU_ACTIVATION]
     jmp qword ptr [r11 + A_BACK]
 .globl return_any
-return_any:                         # nothing is known of the caller
+return_any:                         # assumes nothing about the caller
     test r10, r10
     jnz return_slow
     mov rax, [r11 + A_CALLER]
     test rax, rax
-    jz return_slow                  # refused: nothing that the user keeps was touched so far
+    jz return_slow                  # no caller: refused there; all registers that the user keeps are intact
     cmp byte ptr [rax + A_FRAME], FRAME_FULL
     jne return_slow
-    test rdi, rdi                   # an upcall: 0 = go on where it was interrupted
+    test rdi, rdi                   # an upcall: 0 = resume where it was interrupted
     jnz return_slow
     mov rbp, gs:[CPU_DOMAIN]
     mov rbx, [rax + A_DOMAIN]
-    movzx r15d, byte ptr [rbx + D_SLOW]     # where it was called from stays in rcx
+    movzx r15d, byte ptr [rbx + D_SLOW]     # rcx still holds the user's pc
     or r15b, [rbp + D_SLOW]
     jnz return_spoiled
     mov r15, gs:[CPU_PER_CPU]
@@ -400,7 +402,7 @@ return_any:                         # nothing is known of the caller
     mov rdi, rax
     jmp restore_full
 portal_return_with_control:
-return_spoiled:                     # the callee's registers are used; it needs them no more, and must not see ours
+return_spoiled:                     # these registers were overwritten: the callee does not need them, but must not see these
     xor ebx, ebx
     xor ebp, ebp
     xor r15d, r15d
@@ -430,7 +432,7 @@ portal_refuse_return:
     jmp bad_argument
 .globl portal_return_slowly, portal_return_spoiled, portal_return_with_control, portal_return_kept, portal_refuse_return
 
-# ---- leaving to an activation that Rust chose: rdi = activation, per-CPU state already its own ----
+# ---- leaving to an activation that Rust chose: rdi = activation; it is the CPU's current one ----
 .globl leave_to_light, leave_to_words, leave_to_entry, leave_to_service, leave_to_full
 leave_to_light:                     # status and word 0, the rest cleared
     MEASURE_END
@@ -460,7 +462,7 @@ leave_to_words:                     # status, all words, control
     mov r10, [rdi + A_R10]
     mov rdi, [rdi + A_RDI]
     LEAVE
-leave_to_entry:                     # rdx = a seat's activation, rdi, rsi = its words 0 and 1; word 2 = the CPU's number
+leave_to_entry:                     # rdx = a seat's activation, rdi, rsi = words 0 and 1; word 2 = the CPU's number
     .if MEASURED
     mov r8, rdx
     MEASURE_END
@@ -481,7 +483,7 @@ leave_to_entry:                     # rdx = a seat's activation, rdi, rsi = its 
     xor r14d, r14d
     xor r15d, r15d
     LEAVE
-leave_to_service:                   # a called activation: rsi = where, rdx = badge, rcx = words 0 to 8, r8 = control
+leave_to_service:                   # a called activation: rsi = pc, rdx = badge, rcx = address of words 0 to 8, r8 = control
     .if MEASURED
     mov r9, rdx
     mov r10, rcx
@@ -507,7 +509,7 @@ leave_to_service:                   # a called activation: rsi = where, rdx = ba
     mov rcx, r11
     xor ebp, ebp
     LEAVE
-leave_to_full:                      # everything, by IRETQ
+leave_to_full:                      # all registers, by IRETQ
     MEASURE_END
     RELEASE
 restore_full:
@@ -530,7 +532,7 @@ restore_full:
     swapgs
     iretq
 
-# ---- traps: every vector comes in on an IST stack and leaves it at once ----
+# ---- traps: every vector enters on an IST stack, which the handler leaves at once ----
 .macro TRAP number, code
     .balign 16
     .if \code == 0
@@ -556,7 +558,7 @@ trap_common:                        # [rsp]: vector, error code, rip, cs, flags,
     test byte ptr [rsp + 24], 3
     jz trap_kernel
     swapgs
-    push 2                          # no flag of the user's counts here: direction, alignment check (SMAP)
+    push 2                          # clears the user's flags: direction, alignment check (SMAP)
     popfq
     mov gs:[CPU_SCRATCH], rax
     mov rax, gs:[CPU_ACTIVATION]
@@ -597,9 +599,9 @@ trap_kernel:                        # the idle CPU, or a preemption point; anyth
     mov rdi, [rsp]
     cmp rdi, 32
     jae 2f
-    mov ecx, GS_BASE                # an NMI or a machine check may come before `swapgs` of an entry, or after that of an exit
+    mov ecx, GS_BASE                # an NMI or machine check may come before `swapgs` of an entry, or after that of an exit
     rdmsr
-    test edx, edx                   # users' base is 0: they cannot write it; that of the nucleus lies in the upper half
+    test edx, edx                   # users have base 0, and cannot write it; the nucleus has one in the upper half
     js 2f
     swapgs
 2:  mov rsi, [rsp + 8]
@@ -608,7 +610,7 @@ trap_kernel:                        # the idle CPU, or a preemption point; anyth
     mov r8, rbp
     mov rsp, gs:[CPU_STACK]
     cmp byte ptr gs:[CPU_QUIESCENT], 0
-    je 1f                           # it has the lock
+    je 1f                           # this CPU has the lock
     cmp rdi, 32
     jb 1f                           # a bug
     push rdi
@@ -623,8 +625,8 @@ lock_taken_in_a_window:
     call trap_from_nucleus          # (vector, error code, pc, sp, frame pointer): does not return
     ud2
 
-# A preemption point: interrupts that wait come now, to `trap_kernel`, which does not come back. The lock stays ours.
-.macro MEASURE_ON                   # the same operation goes on: an odd number
+# A preemption point: pending interrupts are taken now, by `trap_kernel`, which does not return. This CPU keeps the lock.
+.macro MEASURE_ON                   # the same operation continues: marked by an odd number
     .if MEASURED
     mov rax, gs:[CPU_ENTERED_BY]
     or rax, 1
@@ -638,14 +640,14 @@ go_on_afresh:
     ud2
 interrupt_window:
     MEASURE_END
-lock_given_at_a_window:             # nobody wants it
+lock_given_at_a_window:             # for the measurement: no CPU wants the lock, and this one keeps it
     sti
     nop
     cli
 lock_taken_after_a_window:
     MEASURE_ON
     ret
-pass_lock:                          # to those who wait for it
+pass_lock:                          # to the CPUs that wait for it
     MEASURE_END
     RELEASE
     sub rsp, 8
@@ -653,7 +655,7 @@ pass_lock:                          # to those who wait for it
     add rsp, 8
     MEASURE_ON
     ret
-# The idle CPU: interrupts come to `trap_kernel`, which does not come back here.
+# Idles: interrupts are taken by `trap_kernel`, which does not return here.
 .globl idle_wait
 idle_wait:
     mov rsp, gs:[CPU_STACK]
