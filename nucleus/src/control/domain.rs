@@ -48,7 +48,7 @@ pub fn all(held: Held) -> impl Iterator<Item = Ref<Domain>> {
 const DOMAINS_PASSED: usize = 32;
 
 /// The newest domain that `is_seen` accepts, with a number below `position` (0: any number). `Repeat` after
-/// [`DOMAINS_PASSED`] domains: the restarted operation of `walker` continues there, or from the first domain if another
+/// `DOMAINS_PASSED` domains: the restarted operation of `walker` continues there, or from the first domain if another
 /// walked on this CPU meanwhile.
 pub fn newest_below(
     walker: Ref<Activation>,
