@@ -1,4 +1,4 @@
-//! From the device tree that the loader left to `BootInfo` (Devicetree Specification, release 0.4: 3.4 memory, 3.5 reserved
+//! From the loader's device tree to `BootInfo` (Devicetree Specification, release 0.4: 3.4 memory, 3.5 reserved
 //! memory, 3.6 chosen, 5.3 memory reservation).
 
 use super::firmware;
@@ -57,14 +57,15 @@ pub fn boot_info(start_info: u64) -> Result<BootInfo, &'static str> {
 
 /// The device tree at a physical address, which the boot page tables map, and its place.
 fn tree(physical: u64) -> Result<(Tree<'static>, Region), &'static str> {
-    // As long as nothing says how last words are said and the machine is stopped: see `memory::emulator`.
+    // Until the tree was read, a panic can only be reported, and the machine stopped, by the emulator: see
+    // `memory::emulator`.
     firmware::change(|noted| noted.semihosting = true);
     if physical == 0 || !physical.is_multiple_of(8) {
         return Err(devicetree::Error::NoTree.text());
     }
     let at = (DIRECT + physical as usize) as *const u8;
-    // SAFETY: the loader says that a device tree is there; the first GiB of RAM is mapped, and nobody writes there yet. That the
-    // header is followed by as much as it says is the loader's word.
+    // SAFETY: the loader vouches for a device tree there, with as many bytes as its header says, in the GiB that the boot
+    // tables map. Nothing writes there yet.
     let bytes = unsafe {
         let bytes =
             devicetree::total_bytes(core::slice::from_raw_parts(at, HEADER_BYTES)).map_err(devicetree::Error::text)?;
@@ -79,7 +80,7 @@ fn tree(physical: u64) -> Result<(Tree<'static>, Region), &'static str> {
     }
 }
 
-/// Of a damaged device tree: where a serial line is, and how the machine stops.
+/// Reads what it can of a damaged device tree, to report the error: where the serial port is, and how to stop the machine.
 #[cold]
 fn prepare_last_words(bytes: &'static [u8]) {
     let Some(remains) = Tree::remains(bytes) else { return };
@@ -89,8 +90,8 @@ fn prepare_last_words(bytes: &'static [u8]) {
 
 const _: () = assert!(devicetree::MAX_RANGES <= MAX_REGIONS);
 
-/// The memory that is used: from `first` on, where the processor (ID_AA64MMFR0_EL1.PARange) and the direct map reach, and as far as half
-/// of what the boot tables map has room for records.
+/// The RAM to use, from `first` on: as far as the processor (ID_AA64MMFR0_EL1.PARange) and the direct map reach, and only as
+/// many frames as have room for their records in half of what the boot tables map.
 fn ram(tree: &Tree<'_>, first: u64) -> Result<Memory, &'static str> {
     const BITS: [u32; 5] = [32, 36, 40, 42, 44];
     const DIRECT_BITS: u32 = 46;

@@ -1,7 +1,7 @@
-// Entry from a loader that follows the arm64 Linux boot protocol (Documentation/arch/arm64/booting.rst): MMU off, x0 = physical
-// address of the device tree, at EL1 or EL2, loaded at a multiple of 2 MiB. From here to EL1 at -2 GiB.
-// The tables made here map the GiB in which the image lies, where it is and in the direct map, and the image at -2 GiB;
-// `paging::init` replaces them. What is written before the caches are on is dropped from them.
+// Entry from a loader that follows the arm64 Linux boot protocol (Documentation/arch/arm64/booting.rst): MMU off, x0 =
+// physical address of the device tree, at EL1 or EL2, loaded at a multiple of 2 MiB. Continues at EL1 at -2 GiB. The tables
+// made here map the GiB of the image, at its physical address and in the direct map, and the image at -2 GiB;
+// `paging::begin` replaces them. Cache lines of memory that is written before the caches are on are invalidated.
 .section .boot, "awx", @progbits
 .globl boot_entry
 boot_entry:
@@ -21,7 +21,7 @@ boot_begin:
     b.ne boot_at_el1
     bl boot_leave_el2
 boot_at_el1:
-    mrs x9, id_aa64dfr0_el1         // the counter of cycles begins, if there is one; see `processor`
+    mrs x9, id_aa64dfr0_el1         // starts the cycle counter, if there is one; see `processor`
     ubfx x9, x9, #8, #4
     cbz x9, 1f
     cmp x9, #15
@@ -32,13 +32,13 @@ boot_at_el1:
     mov x9, #PMCR
     msr pmcr_el0, x9
 1:
-    // ---- tables: entries of level 0 for both halves are in one ----
+    // ---- tables: one of level 0 has the entries of both halves ----
     adrp x0, boot_level0
     adrp x1, boot_level1
     adrp x2, boot_level1_image
     adrp x3, boot_level2
     orr x4, x1, #3
-    str x4, [x0]                    // where it is
+    str x4, [x0]                    // physical addresses
     str x4, [x0, #256 * 8]          // the direct map
     orr x4, x2, #3
     str x4, [x0, #511 * 8]
@@ -52,7 +52,7 @@ boot_at_el1:
     str x4, [x2, #510 * 8]
     orr x4, x5, x6
     str x4, [x3]
-    // Lines of the tables that a cache might hold from before are dropped (Arm ARM D7.5.9: DC IVAC).
+    // Invalidates stale cache lines of the tables (Arm ARM D7.5.9: DC IVAC).
     dmb sy
     add x4, x0, #4 * 4096
 1:  dc ivac, x0
@@ -82,8 +82,8 @@ boot_high:
     mov x30, xzr
     b boot_rust
 
-// (root of the upper half): the tables of the upper half are changed for others. Runs where it was loaded, through the lower
-// half; meanwhile nothing of the upper half is walked, and nothing of it is kept (Arm ARM D8.14.1: break before make).
+// (root of the upper half): replaces the tables of the upper half. Runs at its physical address, through the lower half.
+// Meanwhile the upper half is not walked, and no translation of it is cached (Arm ARM D8.14.1: break before make).
 .globl boot_switch, boot_level1
 boot_switch:
     mrs x1, tcr_el1
@@ -112,7 +112,7 @@ boot_base: .quad 0                  // physical address of the image
 .section .stack, "aw", @nobits
 .balign 4096
 .globl boot_stack_guard
-boot_stack_guard:                   // never mapped once the final tables are loaded
+boot_stack_guard:                   // not mapped by the final tables
 .skip 4096
 .skip 8192 - 16
 .globl boot_stack_top

@@ -8,7 +8,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 const CPU_ON: u64 = 0xc400_0003;
 
-/// What the first CPU's counter of cycles said when another was started.
+/// The first CPU's cycle counter when it started another CPU.
 static CYCLES: AtomicU64 = AtomicU64::new(0);
 
 unsafe extern "C" {
@@ -23,50 +23,48 @@ pub fn code() -> Region {
     Region { start: physical(start) as u64, bytes: (end - start) as u64 }
 }
 
-/// Whether [`code`] is a frame that comes back when all have begun.
+/// Whether [`code`] is a frame that is freed once all CPUs have begun.
 pub const KEEPS_CODE: bool = false;
 
-/// Calls `found` with the machine's identifier of each CPU that can be used. Gives the number of CPUs for which it is not called; None:
-/// the firmware has no list of CPUs.
+/// Calls `found` with the identity of each usable CPU. Gives the number of CPUs left out; None: the firmware has no list.
 pub fn list(_: &BootInfo, _: &dyn Fn(u64, usize) -> Option<()>, found: impl FnMut(u32)) -> Option<u64> {
     let firmware = firmware::get();
     firmware.cpus[..firmware.cpu_count].iter().map(|identity| interrupts::short(*identity)).for_each(found);
     Some(firmware.left_out)
 }
 
-/// Puts the code where CPUs begin: it is there.
+/// Nothing to prepare: CPUs begin in code of the image.
 pub fn prepare(_: [u64; 2]) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// Has a CPU begin with these tables, this stack, and `begin(block)`; false if the firmware refuses. `wait` waits for microseconds, or
-/// until the CPU is there, and says so.
+/// Starts a CPU with these tables and this stack, at `begin(block)`; false if the firmware refuses.
 pub fn start(
     identity: u32,
     [root, upper]: [u64; 2],
     [stack, block, begin]: [usize; 3],
     _: &dyn Fn(u64) -> bool,
 ) -> bool {
-    // SAFETY: no CPU reads the words now; they lie in one line of a cache. What a CPU reads when it begins is past its caches, which
-    // are off.
+    // SAFETY: no CPU reads the words now. They lie in one cache line, which is cleaned to memory: a CPU that begins reads
+    // them with its caches off.
     unsafe {
         let place = &raw mut start_words;
         place.write_volatile([root, upper, stack as u64, block as u64, begin as u64]);
         asm!("dsb ish", "dc civac, {}", "dsb sy", in(reg) place, options(nostack));
     }
-    // The affinities as MPIDR_EL1 has them.
+    // The affinities, placed as in MPIDR_EL1.
     let target = (identity & 0xff_ffff) as u64 | (identity as u64 >> 24) << 32;
     CYCLES.store(processor::cycles(), Ordering::Relaxed);
     psci(CPU_ON, [target, physical(start_entry as *const () as usize) as u64, 0]) == Some(0)
 }
 
-/// A CPU that did not come.
+/// An error, as a CPU that did not begin in time cannot be reset.
 pub fn give_up(_: u32) -> Result<(), &'static str> {
-    // It could still come, when its tables are gone.
+    // It could begin later, when its tables are gone.
     Err("a CPU that was started did not come in time")
 }
 
-/// The first thing that a CPU does of its own.
+/// Called first by a CPU that begins: sets its cycle counter.
 pub fn begun() {
     processor::set_cycles(CYCLES.load(Ordering::Relaxed));
 }

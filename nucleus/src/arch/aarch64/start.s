@@ -1,5 +1,5 @@
-// What runs where the image was loaded, before and while the MMU is switched on: of the CPU that boots, and of all others, which
-// begin at `start_entry` (PSCI CPU_ON, DEN 0022, 5.6: MMU and caches off, at the level at which the machine began).
+// Code that runs at its physical address until the MMU is on: on the CPU that boots, and on all others, which begin at
+// `start_entry` (PSCI CPU_ON, DEN 0022, 5.6: MMU and caches off, at the exception level at which the machine began).
 .text
 .globl start_entry, start_end
 start_entry:
@@ -25,10 +25,9 @@ start_high:
     mov x30, xzr
     br x9                           // (block): does not return
 
-// From EL2 to EL1, to the return address (Arm ARM D1.3, D19.2): nothing that EL1 does is trapped, timers and counters are its
-// own.
+// Goes from EL2 to EL1, at the return address (Arm ARM D1.3, D19.2). EL2 traps nothing, and EL1 has the timers and counters.
 boot_leave_el2:
-    mov x9, #1 << 31                // HCR_EL2: EL1 is AArch64; keys and instructions of pointer authentication are not trapped
+    mov x9, #1 << 31                // HCR_EL2: EL1 is AArch64; pointer authentication (keys, instructions) is not trapped
     orr x9, x9, #3 << 40
     msr hcr_el2, x9
     mov x9, #3                      // CNTHCTL_EL2: physical counter and timer
@@ -59,7 +58,7 @@ boot_leave_el2:
     msr S3_4_C12_C9_5, x9
     isb
     msr S3_4_C12_C11_0, xzr         // ICH_HCR_EL2
-2:  mrs x9, id_aa64mmfr0_el1        // fine-grained traps: HFGRTR_EL2, HFGWTR_EL2, HFGITR_EL2, HDFGRTR_EL2, HDFGWTR_EL2
+2:  mrs x9, id_aa64mmfr0_el1        // no fine-grained traps: HFGRTR_EL2, HFGWTR_EL2, HFGITR_EL2, HDFGRTR_EL2, HDFGWTR_EL2
     ubfx x9, x9, #56, #4
     cbz x9, 3f
     msr S3_4_C1_C1_4, xzr
@@ -73,13 +72,13 @@ boot_leave_el2:
     msr S3_4_C1_C2_2, xzr
 4:  ldr x9, =BOOT_SCTLR
     msr sctlr_el1, x9
-    mov x9, #0x3c5                  // EL1h, nothing is taken
+    mov x9, #0x3c5                  // EL1h, all interrupts masked
     msr spsr_el2, x9
     msr elr_el2, x30
     eret
 
-// (table of the lower half, which maps what runs here where it is, and of the upper half): attributes, tables and caches on;
-// goes on at the return address. x0 to x15 are used.
+// (table of the lower half, which maps this code at its physical address, and table of the upper half): sets attributes and
+// tables, switches on MMU and caches, and returns. May change x0 to x15.
 boot_mmu_on:
     msr ttbr0_el1, x0
     msr ttbr1_el1, x1
@@ -87,12 +86,12 @@ boot_mmu_on:
     msr mair_el1, x1
     ldr x1, =TCR
     mrs x2, id_aa64mmfr0_el1
-    and x3, x2, #0xf                // sizes of physical addresses have the same numbers; of more than 48 bits no use is made
+    and x3, x2, #0xf                // IPS has the codes of PARange; at most 48 bits are used
     cmp x3, #5
     mov x4, #5
     csel x3, x3, x4, lo
     orr x1, x1, x3, lsl #32
-    ubfx x3, x2, #4, #4             // address-space identifiers of 16 bits, if there are
+    ubfx x3, x2, #4, #4             // ASIDs of 16 bits, if the processor has them
     cmp x3, #2
     cset x3, eq
     orr x1, x1, x3, lsl #36

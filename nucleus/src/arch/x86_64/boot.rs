@@ -6,7 +6,7 @@ use abi::boot::{self, BootInfo, MAX_REGIONS, Region};
 
 const MAGIC: u32 = 0x336e_c578;
 const RAM: u32 = 1;
-/// Bytes of a command line that are looked at.
+/// Bytes of a command line that are read, at most.
 const MAX_COMMAND_LINE: usize = 1024;
 
 #[repr(C)]
@@ -41,13 +41,13 @@ fn at<T>(physical: u64) -> &'static T {
     unsafe { &*((DIRECT + physical as usize) as *const T) }
 }
 
-/// A text that ends with a 0, or is too long to have one.
+/// A text up to its terminating 0, or its first [`MAX_COMMAND_LINE`] bytes.
 fn text(physical: u64) -> &'static [u8] {
     let bytes: &[u8; MAX_COMMAND_LINE] = at(physical);
     bytes.split(|byte| *byte == 0).next().unwrap_or_default()
 }
 
-/// Reads what the loader left at `start_info`.
+/// Reads the loader's start information at `start_info`.
 pub fn boot_info(start_info: u64) -> Result<BootInfo, &'static str> {
     let start: &StartInfo = at(start_info);
     if start.magic != MAGIC || start.version == 0 {

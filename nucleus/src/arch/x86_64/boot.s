@@ -1,5 +1,5 @@
 # Entry from a PVH loader (32-bit protected mode, paging off, ebx = start info) into long mode at -2 GiB.
-# The tables made here map the first GiB low, in the direct map and at -2 GiB; `paging::init` replaces them.
+# The tables made here map the first GiB at 0, in the direct map and at -2 GiB; `paging::begin` replaces them.
 .section .note.pvh, "a", @note
 .balign 4
 .long 4, 4, 18
@@ -28,7 +28,7 @@ boot_entry:
     add edi, 8
     dec ecx
     jnz 1b
-    mov eax, 0x20                   # PAE; nothing that was there before
+    mov eax, 0x20                   # only PAE: no other bit of the loader's stays
     mov cr4, eax
     mov eax, offset boot_pml4
     mov cr3, eax
@@ -69,7 +69,7 @@ boot_pd: .fill 512, 8, 0
 .section .stack, "aw", @nobits
 .balign 4096
 .globl boot_stack_guard
-boot_stack_guard:                   # never mapped once the final tables are loaded
+boot_stack_guard:                   # not mapped by the final tables
 .skip 4096
 .skip 8192
 .globl boot_stack_top

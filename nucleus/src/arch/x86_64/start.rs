@@ -20,26 +20,25 @@ unsafe extern "C" {
 const AFTER_INIT: u64 = 10_000;
 const AFTER_START: u64 = 200;
 
-/// Where other CPUs begin: RAM that is kept for this while the machine boots.
+/// The page where other CPUs begin: RAM reserved for this while the machine boots.
 pub fn code() -> Region {
     Region { start: PAGE as u64, bytes: FRAME as u64 }
 }
 
-/// Whether [`code`] is a frame that comes back when all have begun.
+/// Whether [`code`] is a frame that is freed once all CPUs have begun.
 pub const KEEPS_CODE: bool = true;
 
-/// Calls `found` with the machine's identifier of each CPU that can be used. Gives the number of CPUs for which it is not called; None:
-/// the firmware has no list of CPUs.
+/// Calls `found` with the identity of each usable CPU. Gives the number of CPUs left out; None: the firmware has no list.
 pub fn list(info: &BootInfo, show: &dyn Fn(u64, usize) -> Option<()>, found: impl FnMut(u32)) -> Option<u64> {
     firmware::cpus(show, info.firmware, found).then_some(0)
 }
 
-/// Puts the code where CPUs begin, which is RAM; they begin with these tables.
+/// Copies the code to the page where CPUs begin. They begin with these tables, whose root must fit in 32 bits.
 pub fn prepare([root, _]: [u64; 2]) -> Result<(), &'static str> {
     if root >= 1 << 32 {
         return Err("the nucleus's tables lie too high for other CPUs");
     }
-    // SAFETY: symbols of `start.s`, and a frame that was kept for this.
+    // SAFETY: symbols of `start.s`, and a frame that was reserved for this.
     unsafe {
         let length = &raw const start_end as usize - &raw const start_code as usize;
         core::ptr::copy_nonoverlapping(&raw const start_code, (DIRECT + PAGE) as *mut u8, length);
@@ -47,15 +46,15 @@ pub fn prepare([root, _]: [u64; 2]) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// Has a CPU begin with these tables, this stack, and `begin(block)`. `wait` waits for microseconds, or until the CPU is there, and
-/// says so.
+/// Starts a CPU with these tables and this stack, at `begin(block)`. `wait` waits so many microseconds or until the CPU has
+/// begun; true if it has.
 pub fn start(
     identity: u32,
     [root, _]: [u64; 2],
     [stack, block, begin]: [usize; 3],
     wait: &dyn Fn(u64) -> bool,
 ) -> bool {
-    // SAFETY: the words of the copy, which the CPU reads when it begins.
+    // SAFETY: these words lie in the copy, in a reserved frame; only the CPU that is started reads them.
     unsafe {
         let place = DIRECT + PAGE + (&raw const start_words as usize - &raw const start_code as usize);
         (place as *mut [u64; 4]).write_volatile([root, stack as u64, block as u64, begin as u64]);
@@ -71,11 +70,11 @@ pub fn start(
     true
 }
 
-/// A CPU that did not come: from here on it waits to be started, should it come at last.
+/// Resets a CPU that did not begin in time: if it comes later, it waits for a start-up interrupt.
 pub fn give_up(identity: u32) -> Result<(), &'static str> {
     interrupts::send_init(identity);
     Ok(())
 }
 
-/// The first thing that a CPU does of its own.
+/// Called first by a CPU that begins.
 pub fn begun() {}

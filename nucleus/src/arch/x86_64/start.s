@@ -1,5 +1,5 @@
-# How another CPU comes from real mode at the page `PAGE` into long mode. The page is a copy of what lies here, with the
-# words at its end filled in by `start.rs`; the nucleus's root maps it where it is meanwhile.
+# Takes another CPU from real mode, at the page `PAGE`, to long mode. `start.rs` copies this code to the page and fills in
+# the words at its end. Meanwhile the nucleus's root maps the page at its physical address, too.
 .section .rodata
 .balign 16
 .globl start_code, start_words, start_end
@@ -26,7 +26,7 @@ start_protected:
     mov ax, 16
     mov ds, ax
     mov ss, ax
-    mov eax, 0x20                   # PAE; nothing that was there before
+    mov eax, 0x20                   # only PAE: no other bit stays
     mov cr4, eax
     mov eax, [AT_ROOT]
     mov cr3, eax
