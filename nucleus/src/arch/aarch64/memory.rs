@@ -1,4 +1,4 @@
-//! Addresses of the nucleus, small instructions, the end.
+//! Addresses of the nucleus, single instructions, calls of firmware and emulator, stopping the machine.
 
 use super::firmware::{self, Conduit};
 use abi::boot::Region;
@@ -50,7 +50,7 @@ pub fn physical(address: usize) -> usize {
     if address >= IMAGE { address - IMAGE + base() } else { address - DIRECT }
 }
 
-/// Whether a physical address is one of the interrupt controller: the nucleus's alone.
+/// Whether a physical address belongs to the interrupt controller, which only the nucleus may use.
 pub fn is_of_interrupts(physical: u64) -> bool {
     let firmware = firmware::get();
     firmware.controller.iter().chain(&firmware.others).any(|range| (range.start..range.end()).contains(&physical))
@@ -59,7 +59,7 @@ pub fn is_of_interrupts(physical: u64) -> bool {
 /// Fills a page with zeros.
 ///
 /// # Safety
-/// The page is the caller's alone.
+/// Only the caller uses the page.
 #[inline(always)]
 pub unsafe fn clear_page(address: usize) {
     // SAFETY: by contract. `init` of the layer's `processor` refuses processors whose DC ZVA clears other than 64 bytes.
@@ -106,7 +106,7 @@ pub unsafe fn port_write_long(_: u16, _: u32) {}
 pub fn debug_console(bytes: &[u8]) {
     if firmware::get().semihosting {
         for byte in bytes {
-            // SAFETY: the emulator says that it answers; it writes nothing but x0.
+            // SAFETY: the command line says that an emulator takes the call, which changes only x0.
             unsafe { asm!("hlt #0xf000", inout("x0") 3u64 => _, in("x1") byte, options(nostack, readonly)) }
         }
     }
@@ -122,31 +122,32 @@ const WRITE: u64 = 3;
 /// Ends the emulator (SYS_EXIT, 0x18).
 const EXIT: u64 = 0x18;
 
-/// Set while the emulator is asked.
+/// Set during a call of the emulator.
 static ASKS: AtomicBool = AtomicBool::new(false);
 
-/// Asks the emulator, if there is one that takes calls. Without the instruction is undefined: the trap says so, asks again, and
-/// is not heard.
+/// Calls the emulator, if semihosting is assumed. Without an emulator the instruction is undefined: the panic about its trap
+/// calls again, and that call does nothing.
 fn emulator(what: u64, argument: u64) {
     if ASKS.swap(true, Ordering::Relaxed) {
-        // It was not heard: it stays so.
+        // The first call trapped, so no further one is made.
         return;
     }
     if firmware::get().semihosting {
-        // SAFETY: the nucleus has nothing of its own there, but for what it says and when it ends.
+        // SAFETY: the emulator reads the argument, may end the machine, and changes only x0; without one the instruction
+        // traps.
         unsafe { asm!("hlt #0xf000", inout("x0") what => _, in("x1") argument, options(nostack)) }
     }
     ASKS.store(false, Ordering::Relaxed);
 }
 
-/// Last words where no serial line is known.
+/// Writes a byte of the last words, if no serial port is known.
 pub(super) fn report_to_emulator(byte: u8) {
     emulator(WRITE, &raw const byte as u64);
 }
 
-/// Stops the machine; in an emulator that says on the command line that it has semihosting with status `2 * value + 1`.
+/// Stops the machine. An emulator for which the command line announces semihosting ends with status `2 * value + 1`.
 pub fn stop_machine(value: u32) -> ! {
-    // As the exit device of the other ISA has it: no end of the emulator's own looks like it.
+    // The same status as by the exit device of x86-64: no other end of the emulator has it.
     let block = [APPLICATION_EXIT, 2 * value as u64 + 1];
     emulator(EXIT, &raw const block as u64);
     psci(SYSTEM_OFF, [0; 3]);
@@ -156,11 +157,11 @@ pub fn stop_machine(value: u32) -> ! {
     }
 }
 
-/// Calls the firmware (SMC Calling Convention, DEN 0028, 2.6); nothing without firmware.
+/// Calls the firmware (SMC Calling Convention, DEN 0028, 2.6); None without firmware.
 pub(super) fn psci(function: u64, arguments: [u64; 3]) -> Option<u64> {
     let [first, second, third] = arguments;
     let mut result = function;
-    // SAFETY: what the firmware is asked for is the caller's to answer for; it changes no register but these.
+    // SAFETY: the caller vouches for the function; the firmware changes no other registers.
     unsafe {
         match firmware::get().psci? {
             Conduit::Hypervisor => asm!("hvc #0", inout("x0") result, inout("x1") first => _, inout("x2") second => _,

@@ -1,9 +1,9 @@
-//! Entries of page tables (Arm ARM D8.3: VMSAv8-64, 4 KiB, four levels), and what is passed to the processor. The tables are
+//! Page-table entries (Arm ARM D8.3: VMSAv8-64, 4 KiB, four levels), and the operations of the MMU. The tables are in
 //! `memory::space` and `memory::own`.
 //!
-//! Each space has an identifier (ASID) of its own while it lives; it stands in its root, as TTBR0_EL1 takes it; the upper half
-//! is that of TTBR1_EL1. So loading a root drops no translation, and what gets weaker is dropped by broadcast on all CPUs,
-//! whatever they run.
+//! Each space has its own identifier (ASID) while it lives. The root of a space contains the ASID, as TTBR0_EL1 takes it;
+//! TTBR1_EL1 has the upper half. So loading a root drops no translation. Translations that get weaker are dropped by
+//! broadcast on all CPUs, whatever they run.
 
 use super::firmware;
 use super::memory::{DIRECT, IMAGE, physical};
@@ -28,16 +28,16 @@ const USER: u64 = 1 << 6;
 const READ_ONLY: u64 = 1 << page::READ_ONLY_BIT;
 const INNER_SHAREABLE: u64 = 3 << 8;
 const ACCESSED: u64 = 1 << 10;
-/// Translations are those of the ASID.
+/// Translations are tagged with the ASID.
 const NOT_GLOBAL: u64 = 1 << 11;
 /// Privileged, unprivileged execute never.
 const PXN: u64 = 1 << 53;
 const UXN: u64 = 1 << page::UXN_BIT;
 const LENT: u64 = 1 << page::LENT_BIT;
-/// Ours: no window will show the page. For software.
+/// Software bit: no window will show the page.
 const KEPT: u64 = 1 << 56;
 const ADDRESS: u64 = 0x0000_ffff_ffff_f000;
-/// What every entry of the nucleus's for memory has.
+/// Bits of every entry for a page of the nucleus.
 const OWN: u64 = VALID | ACCESSED | INNER_SHAREABLE | UXN;
 
 /// MAIR_EL1: see [`REGISTERS`].
@@ -45,20 +45,20 @@ pub(super) const MAIR: u64 = 0x04ff;
 /// TCR_EL1 but for what depends on the processor (`boot.s`): 48 bits each half, write-back, inner shareable, 4 KiB.
 pub(super) const TCR: u64 = 16 | 1 << 8 | 1 << 10 | 3 << 12 | 16 << 16 | 1 << 24 | 1 << 26 | 3 << 28 | 2 << 30;
 
-/// Translations of a space are kept while another is loaded.
+/// The processor keeps translations of a space while another is loaded.
 pub const KEEPS_TRANSLATIONS: bool = true;
 
-/// Where the ASID stands in a root.
+/// Position of the ASID in a root.
 const ASID_SHIFT: u32 = 48;
-/// ASIDs that are used, if the processor has more than 256: twice as many as there can be domains.
+/// ASIDs in use if the processor has 16 bits for them: enough for all domains, as each has a thread number.
 const ASIDS: usize = MAX_THREADS;
-/// Of an address / 4096, what names a page.
+/// Bits of a page's number (address / 4096) in the operand of TLBI.
 const PAGES: u64 = (1 << 44) - 1;
 
 struct Identifiers {
-    /// 0 is that of no space.
+    /// 0 belongs to no space.
     numbers: Numbers<{ ASIDS / 64 }>,
-    /// How many of them the processor has.
+    /// How many of them can be used.
     count: Cell<usize>,
 }
 
@@ -93,7 +93,7 @@ pub fn nucleus_table(frame: Frame) -> u64 {
     (frame as u64) << 12 | VALID | TABLE
 }
 
-/// The last-level entry for a page of users, written if the rights say so (`MAP_WRITE`), executed if its contents are published.
+/// The last-level entry for a page of users: writable with `MAP_WRITE`, executable if its contents are published.
 #[inline(always)]
 pub fn user_page(frame: Frame, rights: u64, memory: Memory, published: Option<Published>) -> u64 {
     let writable = if rights & MAP_WRITE != 0 { 0 } else { READ_ONLY };
@@ -130,34 +130,34 @@ pub fn without(mut entry: u64, rights: u64) -> u64 {
     entry
 }
 
-/// A last-level entry of users for a page that windows may show. Portal code leaves others to the nucleus.
+/// Marks a last-level entry of users: windows may show the page. Portal code leaves pages without this mark to the nucleus.
 pub fn lent(entry: u64) -> u64 {
     entry | LENT
 }
 
-/// Whether it is for such a page.
+/// Whether an entry has that mark.
 pub fn is_lent(entry: u64) -> bool {
     entry & LENT != 0
 }
 
-/// The same for a page that no window will show from now on.
+/// Replaces that mark by another: no window will show the page any more.
 #[inline(always)]
 pub fn kept(entry: u64) -> u64 {
     entry & !LENT | KEPT
 }
 
-/// Whether it is for such a page.
+/// Whether an entry has the mark of [`kept`].
 pub fn is_kept(entry: u64) -> bool {
     entry & KEPT != 0
 }
 
-/// What a last-level entry of users maps.
+/// The kind of memory that a last-level entry of users maps.
 #[inline(always)]
 pub fn memory_of(entry: u64) -> Memory {
     if entry & REGISTERS != 0 { Memory::Registers } else { Memory::Ram }
 }
 
-/// Makes newly used entries visible to page walks (Arm ARM D8.2.6). The walks that need them come after leaving the nucleus,
+/// Makes newly used entries visible to page walks (Arm ARM D8.2.6). The walks that need them come after the nucleus is left,
 /// which synchronises.
 #[inline(always)]
 pub fn publish_entries() {
@@ -165,19 +165,20 @@ pub fn publish_entries() {
     unsafe { asm!("dsb ishst", options(nostack, preserves_flags)) }
 }
 
-/// What was written into a frame is what is fetched from it: whoever has this may have it executed. Only [`publish`] makes one.
+/// Proof that a frame's contents are visible to instruction fetch, so that it may be mapped executable. Only [`publish`]
+/// makes one.
 #[must_use = "what is published is to be executed"]
 pub struct Published(());
 
-/// What was written into a frame is what instructions are fetched from, on all CPUs (Arm ARM B2.4.4, D7.5): the data is cleaned
-/// to where both meet, and what was fetched before is dropped. Of that all is, as caches of instructions may have several
-/// names for one place.
+/// Makes the contents of a frame visible to instruction fetch, on all CPUs (Arm ARM B2.4.4, D7.5): cleans the data cache to
+/// the point of unification, and invalidates the instruction caches. It invalidates these whole, as they may hold a line
+/// under several addresses.
 pub fn publish(frame: Frame) -> Published {
     const DATA_NEEDS_NOTHING: u64 = 1 << 28;
     let kind = read!("ctr_el0");
     let line = 4usize << (kind >> 16 & 0xf);
     let start = DIRECT + frame * FRAME;
-    // SAFETY: maintenance of caches only costs time.
+    // SAFETY: cache maintenance only costs time.
     unsafe {
         if kind & DATA_NEEDS_NOTHING == 0 {
             for at in (start..start + FRAME).step_by(line) {
@@ -206,7 +207,7 @@ pub fn own_large(physical: u64, own: Own) -> u64 {
     physical | OWN | rights
 }
 
-/// A frame that is nobody's, and can be full of zeros: there is none.
+/// A frame that is never allocated, and can be filled with zeros: there is none.
 pub const ZEROS: Option<Frame> = None;
 
 /// Whether an entry above the last level leads to a table.
@@ -214,21 +215,21 @@ pub fn leads_to_table(entry: u64) -> bool {
     entry & VALID != 0 && entry & TABLE != 0
 }
 
-/// Whether a page of the nucleus is its alone, never executed by users, and either written or executed.
+/// Whether users can neither access nor execute this page of the nucleus, and it is not both writable and executable.
 pub fn is_harmless(entry: u64) -> bool {
     entry & USER == 0 && entry & UXN != 0 && (entry & READ_ONLY != 0 || entry & PXN != 0)
 }
 
-/// What of the direct map shows a region of RAM.
+/// The part of the direct map for a region of RAM, rounded inwards to whole frames.
 pub fn shown(region: &Region) -> Range<usize> {
     (region.start as usize).next_multiple_of(FRAME)..(region.start + region.bytes) as usize / FRAME * FRAME
 }
 
-/// Maps the GiB with the serial port's registers in the boot tables' direct map, if no RAM that is used by then lies in it.
+/// Maps the GiB with the serial port's registers in the boot tables' direct map, unless that GiB is mapped already.
 pub(super) fn show_serial() {
     let Some(serial) = firmware::get().serial.filter(|serial| serial.start < 1 << 39) else { return };
     let place = (serial.start >> 30) as usize;
-    // SAFETY: a table of `boot.s`, whose entries that are 0 lead nowhere.
+    // SAFETY: a table of `boot.s`, and an entry in it that is free (0).
     unsafe {
         let entry = (&raw mut boot_level1).cast::<u64>().add(place);
         if entry.read() != 0 {
@@ -240,8 +241,8 @@ pub(super) fn show_serial() {
     super::serial::init(DIRECT + serial.start as usize);
 }
 
-/// Calls `show` with the registers that the nucleus uses, virtual and physical address and bytes: first those with which it can say
-/// what is wrong with others.
+/// Calls `show` with each range of registers that the nucleus uses: virtual and physical address, bytes. The serial port
+/// comes first, so that errors in the others can be reported.
 pub fn show_registers(
     info: &BootInfo,
     mut show: impl FnMut(usize, u64, usize) -> Result<(), &'static str>,
@@ -271,22 +272,22 @@ fn show_range(
     Ok(())
 }
 
-/// As [`publish_entries`], before what this CPU does next.
+/// As [`publish_entries`], for the next accesses of this CPU.
 pub fn publish_entries_here() {
     publish_entries();
     // SAFETY: a barrier.
     unsafe { asm!("isb", options(nostack)) }
 }
 
-/// Goes over from the boot tables to the upper half in the frame `root`; gives the root that is loaded where there is no space: the
-/// one in the frame `empty`.
+/// Switches from the boot tables to the upper half in the frame `root`; gives the root to load while no space runs: the one
+/// in the frame `empty`.
 pub fn begin(held: Held, root: Frame, _: &Table, empty: Frame) -> Result<u64, &'static str> {
     let identifiers = IDENTIFIERS.get(held);
     // ID_AA64MMFR0_EL1.ASIDBits.
     identifiers.count.set(if read!("id_aa64mmfr0_el1") >> 4 & 0xf == 2 { ASIDS } else { 256 });
     identifiers.numbers.take(ASIDS);
     let function = physical(boot_switch as *const () as usize);
-    // SAFETY: the boot tables map that function where it is, and the final ones map all that is used from here on.
+    // SAFETY: the boot tables map that function at its physical address, and the final ones map all that is used afterwards.
     unsafe {
         let switch: extern "C" fn(u64) = core::mem::transmute(function);
         switch((root as u64) << 12);
@@ -297,12 +298,11 @@ pub fn begin(held: Held, root: Frame, _: &Table, empty: Frame) -> Result<u64, &'
 /// Loads the root of a space.
 #[inline(always)]
 pub fn load_root(root: u64) {
-    // SAFETY: a root has nothing but what is the space's. Nothing of users is touched before the nucleus is left, which
-    // synchronises.
+    // SAFETY: a root maps only the space. No user memory is accessed before the nucleus is left, which synchronises.
     unsafe { asm!("msr ttbr0_el1, {}", in(reg) root, options(nostack)) }
 }
 
-/// Puts the nucleus's upper half into the table of a root: it has one of its own.
+/// Copies the nucleus's upper half into the table of a root: nothing to do, as it has a root of its own.
 #[inline(always)]
 pub fn show_upper(_: &Table, _: &Table) {}
 
@@ -319,7 +319,7 @@ pub fn root_beside(root: u64, frame: Frame) -> u64 {
     (frame as u64) << 12 | root >> ASID_SHIFT << ASID_SHIFT
 }
 
-/// A root will not be used any more: what the processors have of it is dropped, and its ASID is free.
+/// A root will not be used any more: drops its translations on all CPUs and frees its ASID.
 pub fn end_root(held: Held, root: u64) {
     let asid = (root >> ASID_SHIFT) as usize;
     // SAFETY: only costs time.
@@ -337,7 +337,7 @@ pub fn drop_page(root: u64, address: u64) {
     unsafe { asm!("dsb ishst", "tlbi vae1is, {}", "dsb ish", "isb", in(reg) what, options(nostack)) }
 }
 
-/// As [`drop_page`], of so many pages.
+/// As [`drop_page`], for `count` pages.
 pub fn drop_pages(root: u64, address: u64, count: usize) {
     let first = root >> ASID_SHIFT << ASID_SHIFT | (address >> 12 & PAGES);
     // SAFETY: only costs time.
@@ -350,8 +350,8 @@ pub fn drop_pages(root: u64, address: u64, count: usize) {
     }
 }
 
-/// What led to a page of a portal table, and the page, go: all processors drop what they know of it, entries of upper levels
-/// included.
+/// A page of a portal table is unmapped, with the tables that led to it: drops its translations on all CPUs, entries of
+/// upper levels included.
 pub fn forget_portals(address: usize) {
     // SAFETY: only costs time.
     unsafe {
@@ -359,7 +359,7 @@ pub fn forget_portals(address: usize) {
     }
 }
 
-/// A page of the nucleus that only this CPU used goes.
+/// Drops the translation of a page of the nucleus that is unmapped, and that only this CPU used.
 pub fn forget_own(address: usize) {
     forget_portals(address);
 }

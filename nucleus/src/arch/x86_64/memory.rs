@@ -1,4 +1,4 @@
-//! Addresses of the nucleus, model-specific registers, small instructions.
+//! Addresses of the nucleus, model-specific registers, single instructions.
 
 use abi::boot::Region;
 use core::arch::asm;
@@ -46,8 +46,8 @@ pub fn physical(address: usize) -> usize {
     if address >= IMAGE { address - IMAGE } else { address - DIRECT }
 }
 
-/// Whether a physical address is one of the interrupt controllers, the timers beside them, or one where interrupts are
-/// written to (Intel SDM volume 3, 11.4.1 and 11.11; 82093AA, 3.0): the nucleus's alone.
+/// Whether a physical address belongs to the interrupt controllers, the timers beside them, or the range to which devices
+/// write message-signalled interrupts (Intel SDM volume 3, 11.4.1 and 11.11; 82093AA, 3.0). Only the nucleus may use these.
 pub fn is_of_interrupts(physical: u64) -> bool {
     (0xfec0_0000..0xfef0_0000).contains(&physical)
 }
@@ -55,7 +55,7 @@ pub fn is_of_interrupts(physical: u64) -> bool {
 /// Fills a page with zeros.
 ///
 /// # Safety
-/// The page is the caller's alone.
+/// Only the caller uses the page.
 #[inline(always)]
 pub unsafe fn clear_page(address: usize) {
     // SAFETY: by contract; the direction flag is clear in the nucleus.
@@ -136,7 +136,8 @@ pub unsafe fn port_write_long(port: u16, value: u32) {
 
 /// Writes bytes to the emulator's debug console, where that is connected.
 pub fn debug_console(bytes: &[u8]) {
-    // SAFETY: the port of the debug console; elsewhere nothing is there. The direction flag is clear in the nucleus.
+    // SAFETY: the port of the emulator's debug console; other machines have nothing there. The direction flag is clear in
+    // the nucleus.
     unsafe {
         asm!("rep outsb", in("dx") 0xe9u16, inout("rsi") bytes.as_ptr() => _, inout("rcx") bytes.len() => _,
             options(nostack, readonly, preserves_flags))
@@ -145,7 +146,7 @@ pub fn debug_console(bytes: &[u8]) {
 
 /// Stops the machine; in the emulator with status `2 * value + 1`.
 pub fn stop_machine(value: u32) -> ! {
-    // SAFETY: the port of the emulator's exit device; elsewhere nothing is there.
+    // SAFETY: the port of the emulator's exit device; other machines have nothing there.
     unsafe { asm!("out dx, eax", in("dx") 0xf4u16, in("eax") value, options(nostack, nomem)) }
     loop {
         // SAFETY: nothing is left to do.

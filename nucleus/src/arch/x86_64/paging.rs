@@ -1,4 +1,4 @@
-//! Entries of page tables (Intel SDM volume 3, 4.5), and what is passed to the processor. The tables are `memory::space` and
+//! Page-table entries (Intel SDM volume 3, 4.5), and the operations of the MMU. The tables are in `memory::space` and
 //! `memory::own`.
 
 use super::memory::{DIRECT, IMAGE, IO_APIC, LOCAL_APIC};
@@ -13,14 +13,14 @@ use portalgen::x86_64::page::{self, LENT, NOT_CACHED, PRESENT, WRITABLE};
 const USER: u64 = 4;
 const LARGE: u64 = 0x80;
 const NO_EXECUTE: u64 = 1 << page::NO_EXECUTE_BIT;
-/// Ours: no window will show the page.
+/// Software bit: no window will show the page.
 const KEPT: u64 = 1 << 10;
 const ADDRESS: u64 = 0x000f_ffff_ffff_f000;
 
-/// Entries that the upper half has in a root at most.
+/// Root entries of the upper half, at most.
 const UPPER: usize = 8;
 
-/// Which entries of a root are those of the upper half, which all spaces share.
+/// Indices of the root entries of the upper half, which all spaces share, and their count.
 static USED: Boot<([u16; UPPER], usize)> = Boot::new(([0; UPPER], 0));
 
 /// The frame of a table or page.
@@ -47,7 +47,7 @@ pub fn nucleus_table(frame: Frame) -> u64 {
     (frame as u64) << 12 | PRESENT | WRITABLE
 }
 
-/// The last-level entry for a page of users, written if the rights say so (`MAP_WRITE`), executed if its contents are published.
+/// The last-level entry for a page of users: writable with `MAP_WRITE`, executable if its contents are published.
 #[inline(always)]
 pub fn user_page(frame: Frame, rights: u64, memory: Memory, published: Option<Published>) -> u64 {
     let writable = if rights & MAP_WRITE != 0 { WRITABLE } else { 0 };
@@ -74,46 +74,47 @@ pub fn without(mut entry: u64, rights: u64) -> u64 {
     entry
 }
 
-/// A last-level entry of users for a page that windows may show. Portal code leaves others to the nucleus.
+/// Marks a last-level entry of users: windows may show the page. Portal code leaves pages without this mark to the nucleus.
 pub fn lent(entry: u64) -> u64 {
     entry | LENT
 }
 
-/// Whether it is for such a page.
+/// Whether an entry has that mark.
 pub fn is_lent(entry: u64) -> bool {
     entry & LENT != 0
 }
 
-/// The same for a page that no window will show from now on.
+/// Replaces that mark by another: no window will show the page any more.
 #[inline(always)]
 pub fn kept(entry: u64) -> u64 {
     entry & !LENT | KEPT
 }
 
-/// Whether it is for such a page.
+/// Whether an entry has the mark of [`kept`].
 pub fn is_kept(entry: u64) -> bool {
     entry & KEPT != 0
 }
 
-/// What a last-level entry of users maps.
+/// The kind of memory that a last-level entry of users maps.
 #[inline(always)]
 pub fn memory_of(entry: u64) -> Memory {
     if entry & NOT_CACHED != 0 { Memory::Registers } else { Memory::Ram }
 }
 
-/// Entries that were free and are used now are seen by the processor from here on: it never keeps that one was free.
+/// Makes newly used entries visible to page walks: nothing to do, as the processor never caches free entries.
 #[inline(always)]
 pub fn publish_entries() {}
 
-/// As [`publish_entries`], and what this CPU does next finds them.
+/// As [`publish_entries`], for the next accesses of this CPU.
 pub fn publish_entries_here() {}
 
-/// What was written into a frame is what is fetched from it: whoever has this may have it executed. Only [`publish`] makes one.
+/// Proof that a frame's contents are visible to instruction fetch, so that it may be mapped executable. Only [`publish`]
+/// makes one.
 #[must_use = "what is published is to be executed"]
 pub struct Published(());
 
-/// What was written into a frame is what instructions are fetched from, on all CPUs: caches of instructions follow what is
-/// written (volume 3, 12.6).
+/// Makes the contents of a frame visible to instruction fetch, on all CPUs: instruction caches follow writes (volume 3,
+/// 12.6).
 #[inline(always)]
 pub fn publish(_: Frame) -> Published {
     Published(())
@@ -136,7 +137,7 @@ pub fn own_large(physical: u64, own: Own) -> u64 {
     own_page(physical, own) | LARGE
 }
 
-/// A frame that is nobody's, and can be full of zeros.
+/// A frame that is never allocated, and can be filled with zeros.
 pub const ZEROS: Option<Frame> = Some(0);
 
 /// Whether an entry leads to a table of the level below.
@@ -144,19 +145,20 @@ pub fn leads_to_table(entry: u64) -> bool {
     entry & PRESENT != 0 && entry & LARGE == 0
 }
 
-/// Whether a page of the nucleus is its alone, and either written or executed.
+/// Whether users cannot access this page of the nucleus, and it is not both writable and executable.
 pub fn is_harmless(entry: u64) -> bool {
     entry & USER == 0 && (entry & WRITABLE == 0 || entry & NO_EXECUTE != 0)
 }
 
-/// What of the direct map shows a region of RAM: firmware keeps tables beside what it leaves to us.
+/// The part of the direct map for a region of RAM, rounded outwards to 2 MiB: firmware keeps tables beside the RAM that it
+/// reports.
 pub fn shown(region: &Region) -> Range<usize> {
     const LARGE_BYTES: u64 = 1 << 21;
     let end = (region.start + region.bytes).next_multiple_of(LARGE_BYTES);
     (region.start & !(LARGE_BYTES - 1)) as usize..end as usize
 }
 
-/// Calls `show` with the registers that the nucleus uses: virtual and physical address and bytes.
+/// Calls `show` with each range of registers that the nucleus uses: virtual and physical address, bytes.
 pub fn show_registers(
     _: &BootInfo,
     mut show: impl FnMut(usize, u64, usize) -> Result<(), &'static str>,
@@ -165,8 +167,8 @@ pub fn show_registers(
     show(IO_APIC, 0xfec0_0000, FRAME)
 }
 
-/// Goes over from the boot tables to the upper half in `table`, which is in the frame `root`; gives the root that is loaded where
-/// there is no space.
+/// Switches from the boot tables to the upper half in `table`, which is in the frame `root`; gives the root to load while no
+/// space runs.
 pub fn begin(_: Held, root: Frame, table: &Table, _: Frame) -> Result<u64, &'static str> {
     // SAFETY: the first CPU runs alone.
     let (places, count) = unsafe { USED.write() };
@@ -179,14 +181,14 @@ pub fn begin(_: Held, root: Frame, table: &Table, _: Frame) -> Result<u64, &'sta
     Ok(root)
 }
 
-/// Loads the root of a space; without address-space identifiers this forgets every user translation.
+/// Loads the root of a space. Without address-space identifiers this drops all user translations.
 #[inline(always)]
 pub fn load_root(root: u64) {
     // SAFETY: every root has the nucleus's upper half.
     unsafe { asm!("mov cr3, {}", in(reg) root, options(nostack)) }
 }
 
-/// Puts the nucleus's upper half into the table of a root.
+/// Copies the nucleus's upper half into the table of a root.
 #[inline(always)]
 pub fn show_upper(table: &Table, upper: &Table) {
     let (places, count) = USED.get();
@@ -205,10 +207,10 @@ pub fn root_beside(_: u64, frame: Frame) -> u64 {
     (frame as u64) << 12
 }
 
-/// Loading a root drops the translations of all others: nothing of users is global.
+/// Loading a root drops the translations of all others: no page of users is global.
 pub const KEEPS_TRANSLATIONS: bool = false;
 
-/// A root will not be used any more.
+/// A root will not be used any more: nothing to do.
 pub fn end_root(_: Held, _: u64) {}
 
 /// Drops this CPU's translation of a page in the space whose root is loaded.
@@ -218,24 +220,24 @@ pub fn drop_page(_: u64, address: u64) {
     unsafe { asm!("invlpg [{}]", in(reg) address, options(nostack)) }
 }
 
-/// As [`drop_page`], of so many pages.
+/// As [`drop_page`], for `count` pages.
 pub fn drop_pages(root: u64, address: u64, count: usize) {
     (0..count).for_each(|page| drop_page(root, address + (page * FRAME) as u64));
 }
 
-/// A page of the nucleus that only this CPU used goes.
+/// Drops the translation of a page of the nucleus that is unmapped, and that only this CPU used.
 pub fn forget_own(address: usize) {
     // SAFETY: only costs time.
     unsafe { asm!("invlpg [{}]", in(reg) address, options(nostack)) }
 }
 
-/// What led to a page of a portal table, and the page, go. Processors that have used it have loaded another root since, or
-/// do so before they use what comes there: that drops all that they know of it.
+/// A page of a portal table is unmapped, with the tables that led to it: nothing to do. CPUs that used the page have loaded
+/// another root since, or do so before they use what is mapped there next: that drops their translations.
 pub fn forget_portals(_: usize) {}
 
 /// Drops all translations of this CPU.
 pub fn drop_all() {
-    // SAFETY: loads what is loaded.
+    // SAFETY: reloads the loaded root.
     unsafe { asm!("mov {0}, cr3", "mov cr3, {0}", out(reg) _, options(nostack)) }
 }
 
