@@ -9,25 +9,25 @@ unsafe extern "C" {
     static vectors: [u8; 2048];
 }
 
-/// SCTLR_EL1 without MMU and caches (Arm ARM D19.2.118): what reads as one in the first version of the architecture.
+/// SCTLR_EL1 without MMU and caches (Arm ARM D19.2.118): the bits that are RES1 in the first version of the architecture.
 pub(super) const SCTLR_OFF: u64 = 1 << 29 | 1 << 28 | 1 << 23 | 1 << 22 | 1 << 20 | 1 << 11;
-/// SCTLR_EL1 in use: MMU, caches, stack alignment checks; EL0 may wait for events and clear by DC ZVA, not wait for
-/// interrupts, mask any, maintain caches, or read their type; no setting of flags of old instructions.
+/// SCTLR_EL1 in use: MMU, caches, stack alignment checks. EL0 may execute WFE and DC ZVA. It may not execute WFI, mask
+/// interrupts, maintain caches, or read CTR_EL0. SETEND and IT of AArch32 are off.
 pub(super) const SCTLR: u64 = SCTLR_OFF | 1 << 18 | 1 << 14 | 1 << 12 | 1 << 8 | 1 << 7 | 1 << 4 | 1 << 3 | 1 << 2 | 1;
-/// What is writable is never executed. Only with the final tables.
+/// Writable memory is never executed. Set only with the final tables.
 const SCTLR_WXN: u64 = 1 << 19;
 /// PAN stays as it is when an exception is taken, instead of being set.
 const SCTLR_SPAN: u64 = 1 << 23;
-/// EL0 does not reach registers and instructions that are the processor's maker's own (FEAT_TIDCP1).
+/// EL0 has no access to implementation-defined registers and instructions (FEAT_TIDCP1).
 const SCTLR_TIDCP: u64 = 1 << 63;
-/// MDSCR_EL1: EL0 does not reach the debugger's channel (TDCC); breakpoints, watchpoints and steps are off.
+/// MDSCR_EL1: EL0 has no access to the debug communications channel (TDCC); breakpoints, watchpoints and steps are off.
 const DEBUG_CLOSED: u64 = 1 << 12;
 /// EL0 and EL1 do not trap when they use the floating-point unit.
 pub(super) const CPACR_FPEN: u64 = 3 << 20;
 
 /// Makes `cpu` the block of this CPU.
 pub fn load_block(cpu: Ref<Cpu>) {
-    // SAFETY: the block lives for ever.
+    // SAFETY: the block is never freed.
     unsafe { asm!("msr tpidr_el1, {}", in(reg) cpu.address(), options(nostack, nomem)) }
 }
 
@@ -38,7 +38,7 @@ pub fn relax() {
     unsafe { asm!("yield", options(nostack, nomem, preserves_flags)) }
 }
 
-/// The frame pointer: the next one stands where it points to, and the return address behind (AAPCS64 6.4.6).
+/// The frame pointer. It points to the caller's frame pointer, which the return address follows (AAPCS64 6.4.6).
 #[inline(always)]
 pub fn frame_pointer() -> usize {
     let frame;
@@ -51,7 +51,7 @@ pub fn frame_pointer() -> usize {
 #[inline(always)]
 pub fn block(_: Held) -> Ref<Cpu> {
     let block: *mut Cpu;
-    // SAFETY: the first thing that runs on a CPU loads its block, which never changes.
+    // SAFETY: a CPU loads its block before it runs anything else, and never another one.
     unsafe {
         asm!("mrs {}, tpidr_el1", out(reg) block, options(pure, nomem, nostack, preserves_flags));
         Ref::new(block)
@@ -69,11 +69,11 @@ macro_rules! read {
 }
 pub(super) use read;
 
-/// What each CPU has of its own: nothing but registers.
+/// The tables of one CPU: it has only registers.
 pub struct Tables;
 
 impl Tables {
-    /// Before [`init`].
+    /// The empty tables.
     pub const fn new() -> Self {
         Self
     }
@@ -86,8 +86,8 @@ pub fn init(held: Held) {
     load(block(held), &mut Tables);
 }
 
-/// Loads everything on the CPU with this block: vectors, protection, the counters that users may read. Each register is written in full: nothing stays of what
-/// firmware or a loader left there.
+/// Loads everything on the CPU with this block: vectors, protection, the counters that users may read. Writes each register
+/// in full: no value of the firmware or a loader stays.
 pub fn load(_: Ref<Cpu>, _: &mut Tables) {
     if cfg!(feature = "checked") {
         spoil();
@@ -99,7 +99,7 @@ pub fn load(_: Ref<Cpu>, _: &mut Tables) {
     if read!("id_aa64mmfr1_el1") >> 52 & 0xf != 0 {
         control |= SCTLR_TIDCP;
     }
-    // SAFETY: the vectors are complete. W^X holds in the final tables; the nucleus touches no user page.
+    // SAFETY: the vectors are complete. W^X holds in the final tables, and the nucleus accesses no user page.
     unsafe {
         asm!("msr vbar_el1, {}", in(reg) &raw const vectors, options(nostack));
         if protects {
@@ -107,9 +107,9 @@ pub fn load(_: Ref<Cpu>, _: &mut Tables) {
             asm!(".inst 0xd500419f", options(nostack)); // msr pan, #1
         }
         asm!("msr sctlr_el1, {}", "isb", in(reg) control, options(nostack));
-        // No debugging of users by themselves.
+        // Users get no debug facilities.
         asm!("msr mdscr_el1, {}", "msr oslar_el1, xzr", in(reg) DEBUG_CLOSED, options(nostack));
-        // What users read there, and cannot write.
+        // Users can read these features, and cannot write the register.
         asm!("msr tpidrro_el0, {}", "msr contextidr_el1, xzr", in(reg) features(), options(nostack));
         // CNTKCTL_EL1: EL0 reads the virtual counter, nothing else of the timers.
         asm!("msr cntkctl_el1, {}", in(reg) 2u64, options(nostack));
@@ -118,11 +118,12 @@ pub fn load(_: Ref<Cpu>, _: &mut Tables) {
     init_keys();
 }
 
-/// In a checked build: leaves registers that users can feel as firmware could. SCTLR_EL1: EL0 may wait for interrupts, mask them,
-/// maintain caches and read their type; CNTKCTL_EL1 and PMUSERENR_EL0: it may use all timers and counters, all of which count.
+/// In a checked build: gives registers that users can notice values that firmware could leave there. SCTLR_EL1: EL0 may
+/// execute WFI, mask interrupts, maintain caches, and read CTR_EL0. CNTKCTL_EL1 and PMUSERENR_EL0: it may use all timers and
+/// counters, and the counters count.
 fn spoil() {
     let control = SCTLR | 1 << 26 | 1 << 16 | 1 << 15 | 1 << 9;
-    // SAFETY: nothing uses what is written before it is written again; the unit of counters is there.
+    // SAFETY: nothing depends on these registers until `load` writes them again; counters are written only if they exist.
     unsafe {
         asm!("msr sctlr_el1, {control}", "msr mdscr_el1, {debug}", "msr tpidrro_el0, {all}", "msr cntkctl_el1, {timers}",
             "isb", control = in(reg) control, debug = in(reg) 1u64 << 15, all = in(reg) !AARCH64_RANDOM,
@@ -133,7 +134,7 @@ fn spoil() {
     }
 }
 
-/// Panics unless what protects the nucleus from users' memory is on, as on every way in from them.
+/// Panics unless the protection of the nucleus from user memory is on, as it must be after every entry from user mode.
 pub(super) fn audit() {
     let protects = read!("id_aa64mmfr1_el1") >> 20 & 0xf != 0;
     // PSTATE.PAN, by number.
@@ -141,20 +142,20 @@ pub(super) fn audit() {
     assert!(read!("sctlr_el1") & SCTLR_WXN != 0, "what is written could be executed");
 }
 
-/// What users may know of this processor (`abi::registers`): ID_AA64ISAR0_EL1.RNDR.
+/// The features of this processor that users can read (`abi::registers`): ID_AA64ISAR0_EL1.RNDR.
 fn features() -> u64 {
     if read!("id_aa64isar0_el1") >> 60 != 0 { AARCH64_RANDOM } else { 0 }
 }
 
-/// Nothing that was there before is left to be found out: the keys of pointer authentication, which only PACGA uses (SCTLR_EL1
-/// has the others switched off, so that they do nothing), are the same for all and no secret; see docs/decisions/011-pointers-and-tags.md. The
-/// monitors of activity (AMUSERENR_EL0, by number) are closed to users.
+/// Clears the keys of pointer authentication, so that users learn no earlier values. Only PACGA uses a key: SCTLR_EL1
+/// disables the other instructions, which then do nothing. The keys are the same for all, and no secret; see
+/// docs/decisions/011-pointers-and-tags.md. Also closes the activity monitors to users (AMUSERENR_EL0, by number).
 fn init_keys() {
     // ID_AA64ISAR1_EL1: APA, API, GPA, GPI; ID_AA64ISAR2_EL1 (by number): GPA3, APA3.
     const KEYS: u64 = 0xff << 4 | 0xff << 24;
     const KEYS_3: u64 = 0xff << 8;
     if read!("id_aa64isar1_el1") & KEYS != 0 || read!("S3_0_C0_C6_2") & KEYS_3 != 0 {
-        // SAFETY: the keys are there, and the nucleus uses none: APIA, APIB, APDA, APDB, APGA, two words each.
+        // SAFETY: the processor has these keys, and the nucleus uses none: APIA, APIB, APDA, APDB, APGA, two words each.
         unsafe {
             asm!(
                 "msr S3_0_C2_C1_0, xzr",
@@ -173,31 +174,31 @@ fn init_keys() {
     }
     // ID_AA64PFR0_EL1.AMU.
     if read!("id_aa64pfr0_el1") >> 44 & 0xf != 0 {
-        // SAFETY: closes what is there to users.
+        // SAFETY: the register exists, and only restricts users.
         unsafe { asm!("msr S3_3_C13_C2_3, xzr", options(nostack)) }
     }
 }
 
-/// PMCR_EL0: the counter of cycles has 64 bits and counts (LC, E; Arm ARM D13.5).
+/// PMCR_EL0: the cycle counter has 64 bits and counts (LC, E; Arm ARM D13.5).
 pub(super) const PMCR: u64 = 1 << 6 | 1;
 
-/// Whether there is a unit with such a counter.
+/// Whether the processor has performance counters, among them that of cycles.
 fn has_counter() -> bool {
     !matches!(read!("id_aa64dfr0_el1") >> 8 & 0xf, 0 | 15)
 }
 
-/// What the counter of cycles says; 0 without one.
+/// The cycle counter; 0 without one.
 #[inline(always)]
 pub(super) fn cycles() -> u64 {
     if has_counter() { read!("pmccntr_el0") } else { 0 }
 }
 
-/// The counter of cycles counts always, for users, too (Arm ARM D13.5; PMUSERENR_EL0.CR: reading it only).
+/// Has the cycle counter count at all levels, and users read it, but no other counter (Arm ARM D13.5; PMUSERENR_EL0.CR).
 fn init_counters() {
     if !has_counter() {
         return;
     }
-    // SAFETY: the unit is there; only the counter of cycles is used: at all levels; enabled; readable.
+    // SAFETY: the counters exist, and nothing uses another one than that of cycles.
     unsafe {
         asm!("msr pmccfiltr_el0, xzr", "msr pmcntenclr_el0, {all}", "msr pmintenclr_el1, {all}",
             "msr pmcntenset_el0, {counter}", "msr pmcr_el0, {control}", "msr pmuserenr_el0, {user}", "isb",
@@ -206,10 +207,10 @@ fn init_counters() {
     }
 }
 
-/// The counter of cycles goes on from here: about where that of the first CPU is.
+/// Sets the cycle counter, to about the value on the first CPU.
 pub(super) fn set_cycles(cycles: u64) {
     if has_counter() {
-        // SAFETY: the unit is there, and only its counter of cycles changes.
+        // SAFETY: the counter exists, and nothing else changes.
         unsafe { asm!("msr pmccntr_el0, {}", in(reg) cycles, options(nostack, nomem)) }
     }
 }

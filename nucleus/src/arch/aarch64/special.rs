@@ -1,5 +1,5 @@
 //! Processor state that most domains do not have: floating-point registers.
-//! The thread pointer is a register that users write as they like, and is saved as such.
+//! Users can write the thread pointer, so it is saved with the other registers.
 //!
 //! Arm ARM D19.2.33 (CPACR_EL1.FPEN), C5.2 (FPCR, FPSR).
 
@@ -9,7 +9,7 @@ use crate::objects::{Activation, Cpu};
 use crate::pointer::Ref;
 use core::arch::asm;
 
-/// Turns the unit off.
+/// Turns the floating-point unit off.
 pub fn turn_off() {
     // SAFETY: a control bit that only concerns the unit.
     unsafe { asm!("msr cpacr_el1, xzr", "isb", options(nostack, nomem)) }
@@ -78,7 +78,7 @@ unsafe extern "C" {
 /// Turns the unit on and loads its registers.
 ///
 /// # Safety
-/// Nobody else has them loaded.
+/// No other CPU has them loaded.
 pub unsafe fn load(state: Ref<FpuState>) {
     turn_on();
     // SAFETY: the area lives as long as its activation, and is aligned; the unit is on.
@@ -94,12 +94,12 @@ pub unsafe fn save(state: Ref<FpuState>) {
     unsafe { fpu_save(state.pointer()) }
 }
 
-/// Loads the thread pointer of `activation`: that is one of the registers that every crossing keeps.
+/// Loads the thread pointer of `activation`: nothing to do, as every crossing switches it with the other registers.
 pub fn load_pointer(_: Ref<Cpu>, _: Ref<Activation>) {}
 
-/// The running activation has this thread pointer from now on.
+/// Sets the thread pointer of the running activation.
 pub fn set_pointer(_: Ref<Cpu>, activation: Ref<Activation>, pointer: u64) {
     activation.registers.pointer.set(pointer);
-    // SAFETY: the users' own register.
+    // SAFETY: a register that only users use.
     unsafe { asm!("msr tpidr_el0, {}", in(reg) pointer, options(nostack, nomem)) }
 }

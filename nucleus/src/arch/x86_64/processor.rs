@@ -39,7 +39,7 @@ struct TaskState {
     ports: u16,
 }
 
-/// What each CPU has of its own.
+/// The tables and interrupt stacks of one CPU.
 #[repr(C)]
 pub struct Tables {
     stacks: Stacks,
@@ -48,7 +48,7 @@ pub struct Tables {
 }
 
 impl Tables {
-    /// Before [`init`].
+    /// Empty, until [`load`].
     pub const fn new() -> Self {
         Self {
             stacks: Stacks([[0; STACK_BYTES]; 6]),
@@ -89,14 +89,14 @@ const MSR_TSC_AUX: u32 = 0xc000_0103;
 const EFER: u64 = 1 | 1 << 8 | 1 << 10 | 1 << 11;
 /// As after a reset: index 3 is not cached.
 const PAT: u64 = 0x0007_0406_0007_0406;
-/// Paging, write protection, errors of the floating-point unit as exceptions; the unit is off. No alignment checks for users,
-/// caches on.
+/// Paging, write protection, errors of the floating-point unit as exceptions; the unit is off. No alignment checks for
+/// users, caches on.
 const CR0: u64 = 1 << 31 | 1 << 16 | 1 << 5 | 1 << 4 | 1 << 3 | 1 << 1 | 1;
-/// PAE, FXSAVE and SSE with their exceptions. Of what users could feel besides, nothing: no counters by RDPMC, no bases by
-/// WRGSBASE, no XSAVE, no protection keys, no CET, no user interrupts; the time-stamp counter is read by all.
+/// PAE, FXSAVE and SSE with their exceptions. All else that users could notice is off: RDPMC, WRGSBASE, XSAVE, protection
+/// keys, CET, user interrupts. Users may read the time-stamp counter.
 const CR4: u64 = 1 << 5 | 1 << 9 | 1 << 10;
 
-/// Flags that a system call clears: TF, IF, DF, IOPL, NT, AC and the arithmetic ones need no care.
+/// Flags that a system call clears: TF, IF, DF, IOPL, NT, AC. The arithmetic flags may keep the user's values.
 const CLEARED_FLAGS: u64 = 1 << 8 | 1 << 9 | 1 << 10 | 3 << 12 | 1 << 14 | 1 << 18;
 
 const BREAKPOINT: usize = 3;
@@ -122,7 +122,7 @@ fn stack_of(vector: usize) -> u64 {
 
 /// Makes `cpu` the block of this CPU.
 pub fn load_block(cpu: Ref<Cpu>) {
-    // SAFETY: the block lives for ever.
+    // SAFETY: the block is never freed.
     unsafe {
         write_msr(MSR_GS_BASE, cpu.address() as u64);
         write_msr(MSR_KERNEL_GS_BASE, 0);
@@ -135,7 +135,7 @@ pub fn relax() {
     core::hint::spin_loop();
 }
 
-/// The frame pointer: the next one stands where it points to, and the return address behind.
+/// The frame pointer. It points to the caller's frame pointer, which the return address follows.
 #[inline(always)]
 pub fn frame_pointer() -> usize {
     let frame;
@@ -148,7 +148,7 @@ pub fn frame_pointer() -> usize {
 #[inline(always)]
 pub fn block(_: Held) -> Ref<Cpu> {
     let block;
-    // SAFETY: the first thing that runs on a CPU loads its block, in which its own address stands and never changes.
+    // SAFETY: a CPU loads its block before it runs anything else; the block contains its own address, which never changes.
     unsafe {
         asm!("mov {}, gs:[{own}]", out(reg) block, own = const offset_of!(Cpu, own),
             options(pure, nomem, nostack, preserves_flags));
@@ -171,7 +171,7 @@ pub fn init(held: Held) {
             | (handler >> 16 & 0xffff) << 48;
         gate[1] = handler >> 32;
     }
-    // SAFETY: the first CPU runs alone; these tables are its own for good.
+    // SAFETY: the first CPU runs alone; only it uses these tables, permanently.
     load(block(held), unsafe { FIRST.write() });
 }
 
@@ -189,7 +189,7 @@ pub fn load(cpu: Ref<Cpu>, tables: &mut Tables) {
     tables.segments[7] = base >> 32;
     let segment_table = Pointer { limit: 8 * 8 - 1, base: tables.segments.as_ptr() as u64 };
     let gate_table = Pointer { limit: 16 * 256 - 1, base: &raw const *GATES.get() as u64 };
-    // SAFETY: the tables are complete and live for ever; the data segments are not used in long mode.
+    // SAFETY: the tables are complete and never freed; the data segments are not used in long mode.
     unsafe {
         asm!("lgdt [{}]", in(reg) &segment_table, options(nostack));
         asm!("lidt [{}]", in(reg) &gate_table, options(nostack));
@@ -206,7 +206,7 @@ pub fn load(cpu: Ref<Cpu>, tables: &mut Tables) {
     }
 }
 
-/// Writes every register that users can feel, in full: nothing stays of what firmware or a loader left there.
+/// Writes every register that users can notice, in full: no value of the firmware or a loader stays.
 fn write_registers() {
     let system_calls = [
         (MSR_EFER, EFER),
@@ -220,7 +220,7 @@ fn write_registers() {
     let features = core::arch::x86_64::__cpuid_count(7, 0);
     let has = [(features.ebx >> 7, CR4_SMEP), (features.ebx >> 20, CR4_SMAP), (features.ecx >> 2, CR4_UMIP)];
     let control = has.iter().filter(|(present, _)| present & 1 != 0).fold(CR4, |control, (_, bit)| control | bit);
-    // SAFETY: these registers are there in every processor of this ISA, TSC_AUX if CPUID says so; the nucleus touches no user
+    // SAFETY: every processor of this ISA has these registers, and TSC_AUX if CPUID says so. The nucleus accesses no user
     // page and uses no floating point.
     unsafe {
         for (register, value) in system_calls.into_iter().chain(unused) {
@@ -237,13 +237,13 @@ fn write_registers() {
     }
 }
 
-/// RDTSCP or RDPID shows users TSC_AUX.
+/// Whether users can read TSC_AUX, by RDTSCP or RDPID.
 fn has_auxiliary() -> bool {
     core::arch::x86_64::__cpuid(0x8000_0001).edx >> 27 & 1 != 0
         || core::arch::x86_64::__cpuid_count(7, 0).ecx >> 22 & 1 != 0
 }
 
-/// What firmware could have left, and what must stand there instead: for a checked build. TSC_AUX is the last.
+/// For a checked build: registers, a value that firmware could leave in each, and the right one. TSC_AUX is the last.
 const LEFT: [(u32, u64, u64); 10] = [
     (0x174, 0x2b, 0),
     (0x175, 0x1_0000, 0),
@@ -261,9 +261,10 @@ fn left() -> impl Iterator<Item = (u32, u64, u64)> {
     LEFT.into_iter().take(LEFT.len() - usize::from(!has_auxiliary()))
 }
 
-/// In a checked build: leaves registers as firmware could.
+/// In a checked build: gives registers values that firmware could leave there.
 fn spoil() {
-    // SAFETY: nothing uses what is written before it is written again; CR4.TSD, PCE and DE, CR0.AM, a breakpoint at a user's address.
+    // SAFETY: nothing depends on these registers until `write_registers`. Sets CR4.TSD, PCE and DE, CR0.AM, and a breakpoint
+    // at a user's address.
     unsafe {
         left().for_each(|(register, spoilt, _)| write_msr(register, spoilt));
         asm!("mov {0}, cr4", "or {0}, {1}", "mov cr4, {0}", "mov {0}, cr0", "or {0}, {2}", "mov cr0, {0}", "mov dr0, {3}",
@@ -272,7 +273,7 @@ fn spoil() {
     }
 }
 
-/// Panics unless nothing of it is left.
+/// Panics if one of these values, or a bit set by [`spoil`], is left.
 fn audit() {
     let (cr4, cr0, dr7, dr0, ldt): (u64, u64, u64, u64, u64);
     // SAFETY: only reads.

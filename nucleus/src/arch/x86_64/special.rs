@@ -10,10 +10,10 @@ use core::arch::asm;
 
 const CR0_SWITCHED: u64 = 1 << 3;
 
-/// What x87 pointers lead to that are nobody's.
+/// Operand of an x87 instruction that is executed only to overwrite the x87 pointers.
 static NOTHING: u32 = 0;
 
-/// Turns the unit off.
+/// Turns the floating-point unit off.
 pub fn turn_off() {
     // SAFETY: a control bit that only concerns the unit.
     unsafe {
@@ -26,11 +26,11 @@ pub fn turn_off() {
 /// Turns the unit on and loads its registers.
 ///
 /// # Safety
-/// Nobody else has them loaded.
+/// No other CPU has them loaded.
 pub unsafe fn load(state: Ref<FpuState>) {
-    // Processors of AMD save and restore the pointers to the last x87 instruction and its operand only while an
-    // exception is pending (APM volume 5, FXRSTOR): an instruction of ours takes the place of another's.
-    // SAFETY: the area lives as long as its activation, and is aligned.
+    // AMD processors save and restore the pointers to the last x87 instruction and its operand only while an exception is
+    // pending (APM volume 5, FXRSTOR). So an instruction of the nucleus replaces those of another activation. SAFETY: the
+    // area lives as long as its activation, and is aligned.
     unsafe {
         asm!("clts", "fnclex", "emms", "fild dword ptr [rip + {nothing}]", "fxrstor64 [{state}]",
             nothing = sym NOTHING, state = in(reg) state.pointer(), options(nostack));
@@ -48,14 +48,14 @@ pub unsafe fn save(state: Ref<FpuState>) {
 
 /// Loads the thread pointer of `activation`, which becomes current.
 pub fn load_pointer(cpu: Ref<Cpu>, activation: Ref<Activation>) {
-    // Whoever ran may have cleared the base that is the same for both, by a selector (Intel SDM, MOV).
+    // Not skipped if both are equal: the last activation may have cleared the base by loading a selector (Intel SDM, MOV).
     if cpu.pointer.get() | activation.pointer.get() != 0 {
         cpu.pointer.set(activation.pointer.get());
         memory::load_thread_pointer(activation.pointer.get());
     }
 }
 
-/// The running activation has this thread pointer from now on. Crossings must take the slow path for it.
+/// Sets the thread pointer of the running activation. From now on crossings of its domain take the slow path.
 pub fn set_pointer(cpu: Ref<Cpu>, activation: Ref<Activation>, pointer: u64) {
     activation.domain.set_slow(SLOW_POINTER, true);
     activation.pointer.set(pointer);
