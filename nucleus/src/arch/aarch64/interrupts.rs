@@ -9,13 +9,13 @@ use crate::objects::Interrupt;
 use crate::pointer::Boot;
 use core::arch::asm;
 
-/// Lines that can be taken.
+/// Interrupt lines that can be taken.
 pub const LINES: usize = KNOWN_LINES;
 /// Number of the interrupt of line 0.
 const FIRST_LINE: u32 = 32;
 /// Number of interrupts from other CPUs.
 const OTHER_CPU: u32 = 1;
-/// Numbers from here on are none.
+/// Numbers from here on are no interrupts.
 const SPURIOUS: u32 = 1020;
 
 struct Controller {
@@ -40,15 +40,16 @@ const GICD_ICFGR: usize = 0xc00;
 const GICD_SGIR: usize = 0xf00;
 const GICD_IROUTER: usize = 0x6000;
 const GICD_ISPENDR: usize = 0x200;
-/// ArchRev, in bits 4 to 7, says which version of the architecture it is (12.9.29, 12.11.32; of version 2, as ICPIDR2, IHI 0048, 4.3.18).
+/// By the version. Bits 4 to 7, ArchRev, are the version that the controller has (12.9.29, 12.11.32; of version 2, as
+/// ICPIDR2, IHI 0048, 4.3.18).
 const GICD_PIDR2: [usize; 4] = [0, 0xfe8, 0xfe8, 0xffe8];
-/// Of version 3, register write pending: a write is not seen everywhere yet.
+/// Version 3, register write pending: a write has not taken effect everywhere yet.
 const GICD_CTLR_RWP: u32 = 1 << 31;
-/// Priority of all: less urgent than the mask, which lets all through.
+/// Priority of all interrupts, which the priority mask lets through; four of them.
 const USUAL_PRIORITY: u32 = 0xa0a0_a0a0;
 
-// A redistributor (IHI 0069, 12.10, 12.11): two frames of 64 KiB, RD_base and SGI_base. In SGI_base the registers of a CPU's own interrupts
-// (GICR_IGROUPR0, GICR_ISENABLER0 …) have the offsets of the distributor's.
+// A redistributor (IHI 0069, 12.10, 12.11): two frames of 64 KiB, RD_base and SGI_base. In SGI_base the registers of a CPU's
+// own interrupts (GICR_IGROUPR0, GICR_ISENABLER0 …) have the offsets of the distributor's.
 const REDISTRIBUTOR_BYTES: usize = 2 << 16;
 const SGI_BASE: usize = 1 << 16;
 const GICR_TYPER: usize = 8;
@@ -79,14 +80,14 @@ pub(super) fn short(identity: u64) -> u32 {
     (identity & 0xff_ffff | (identity >> 32 & 0xff) << 24) as u32
 }
 
-/// What the machine calls this CPU.
+/// The identity of this CPU: its affinities.
 pub fn identity() -> u32 {
     short(read!("mpidr_el1"))
 }
 
-/// Interrupts the CPU that the machine calls so.
+/// Interrupts the CPU with this identity.
 pub fn send(identity: u32) {
-    // SAFETY: a barrier: the other CPU sees what was written before.
+    // SAFETY: a barrier: the other CPU sees all earlier writes.
     unsafe { asm!("dsb ishst", options(nostack)) }
     let identity = identity as u64;
     match CONTROLLER.get().version {
@@ -95,14 +96,14 @@ pub fn send(identity: u32) {
             let (zero, one, two, three) = (identity & 0xf, identity >> 8 & 0xff, identity >> 16 & 0xff, identity >> 24);
             let range = identity >> 4 & 0xf;
             let value = three << 48 | range << 44 | two << 32 | (OTHER_CPU as u64) << 24 | one << 16 | 1 << zero;
-            // SAFETY: makes a CPU take an interrupt for which there is a handler.
+            // SAFETY: sends a CPU an interrupt for which there is a handler.
             unsafe { asm!("msr S3_0_C12_C11_5, {}", "isb", in(reg) value, options(nostack)) }
         }
         _ => write(CONTROLLER.get().distributor + GICD_SGIR, 1 << (16 + (identity & 7)) | OTHER_CPU),
     }
 }
 
-/// Masks everything and enables the controller.
+/// Masks all lines and enables the controller.
 #[unsafe(link_section = ".init")]
 #[inline(never)]
 pub fn init() {
@@ -115,7 +116,7 @@ pub fn init() {
     unsafe { *CONTROLLER.write() = Controller { version: firmware.version, distributor, second } };
     let controller = CONTROLLER.get();
     let kind = load(distributor + GICD_PIDR2[controller.version as usize]) >> 4 & 0xf;
-    // Version 4 is version 3 with more.
+    // Version 4 extends version 3.
     if !matches!((controller.version, kind), (3, 3 | 4) | (2, 2)) {
         panic!("no interrupt controller is where the device tree says (it identifies as {})", u64::from(kind));
     }
@@ -139,17 +140,17 @@ pub fn init() {
         }
     }
     wait_for_write(distributor);
-    // Version 3: affinity routing, groups of all kinds; version 2: the one group there is.
+    // Version 3: affinity routing and both groups; version 2: its one enable bit.
     write(distributor + GICD_CTLR, if controller.version == 3 { 1 << 4 | 3 } else { 1 });
     wait_for_write(distributor);
     try_timer(prepare_local());
 }
 
-/// Part of a second after which the timer's interrupt must have been seen.
+/// The timer's interrupt must be seen within a second divided by this.
 const PATIENCE: u64 = 100;
 
-/// Whether the timer's interrupt is the one that the device tree says: without it nothing would ever end. `own`: registers of
-/// this CPU's own interrupts.
+/// Panics unless the timer's interrupt is the one that the device tree names: without it no slice and no wait would end.
+/// `own`: registers of this CPU's private interrupts.
 fn try_timer(own: usize) {
     let number = firmware::get().timer;
     if number == 0 {
@@ -175,12 +176,12 @@ fn wait_for_write(distributor: usize) {
     }
 }
 
-/// Enables what of the controller is this CPU's.
+/// Enables this CPU's part of the controller.
 pub fn init_local() {
     prepare_local();
 }
 
-/// As [`init_local`]; gives where the registers of the CPU's own interrupts are.
+/// As [`init_local`]; gives the address of the registers of the CPU's private interrupts.
 fn prepare_local() -> usize {
     let own = match CONTROLLER.get().version {
         3 => init_local_three(),
@@ -230,7 +231,7 @@ fn own_redistributor() -> usize {
         if kind & GICR_TYPER_LAST != 0 {
             break;
         }
-        // Version 4 has two more frames each.
+        // In version 4 each has two more frames.
         at += if kind & GICR_TYPER_VLPIS != 0 { 2 * REDISTRIBUTOR_BYTES } else { REDISTRIBUTOR_BYTES };
     }
     panic!("the interrupt controller has no redistributor for CPU {:#x}", own as usize)
@@ -241,13 +242,13 @@ fn place(line: usize) -> (usize, u32) {
     (CONTROLLER.get().distributor + number / 32 * 4, 1 << (number % 32))
 }
 
-/// The line gives no interrupts.
+/// Masks the line.
 pub fn mask(line: usize) {
     let (word, bit) = place(line);
     write(word + GICD_ICENABLER, bit);
 }
 
-/// The line gives interrupts to the CPU that the machine calls so.
+/// Unmasks the line and routes it to the CPU with this identity.
 pub fn unmask(line: usize, identity: u32, _: u32) {
     let (word, bit) = place(line);
     let controller = CONTROLLER.get();
@@ -271,7 +272,7 @@ pub fn is_level(line: usize) -> bool {
     firmware::get().edges.get(line / 64).is_none_or(|word| word >> (line % 64) & 1 == 0)
 }
 
-/// Takes the interrupt that waits.
+/// Acknowledges the pending interrupt; gives its number, in version 2 with the CPU that sent it.
 pub fn claim(vector: u64) -> u32 {
     if vector == SYSTEM_ERROR {
         panic!("the machine reports an error (SError), syndrome {:#x}", read!("esr_el1"));
@@ -280,7 +281,7 @@ pub fn claim(vector: u64) -> u32 {
     if controller.version == 3 {
         // ICC_IAR1_EL1.
         let number = read!("S3_0_C12_C12_0") as u32;
-        // SAFETY: a barrier: what the device did before is seen.
+        // SAFETY: a barrier: later reads see what the device wrote before its interrupt.
         unsafe { asm!("dsb sy", options(nostack)) }
         number & 0xff_ffff
     } else {
@@ -288,7 +289,7 @@ pub fn claim(vector: u64) -> u32 {
     }
 }
 
-/// What an interrupt that was claimed means.
+/// The meaning of a claimed interrupt.
 pub fn meaning(claimed: u32) -> Interrupt {
     // Version 2: the upper bits say which CPU sent it.
     match claimed & 0x3ff {
@@ -299,11 +300,11 @@ pub fn meaning(claimed: u32) -> Interrupt {
     }
 }
 
-/// The interrupt was taken; what [`claim`] gave.
+/// Ends a claimed interrupt.
 pub fn complete(claimed: u32) {
     let controller = CONTROLLER.get();
     if controller.version == 3 {
-        // SAFETY: ICC_EOIR1_EL1: ends what `claim` began.
+        // SAFETY: ICC_EOIR1_EL1: ends the interrupt that `claim` acknowledged.
         unsafe { asm!("msr S3_0_C12_C12_1, {}", "isb", in(reg) claimed as u64, options(nostack)) }
     } else {
         write(controller.second + GICC_EOIR, claimed);

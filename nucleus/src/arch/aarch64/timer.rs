@@ -4,15 +4,15 @@ use super::processor::{self, read};
 use crate::objects::Rate;
 use core::arch::asm;
 
-/// For a counter whose frequency the firmware did not set: that of the architecture's example.
+/// Assumed if the firmware did not set the counter's frequency: that of the architecture's example.
 const USUAL_FREQUENCY: u64 = 62_500_000;
 
-/// Ticks. What comes later here, or on another CPU after this one was heard of, never reads less (Arm ARM D12.1.2: the counter may be
-/// read ahead, but not past the barrier).
+/// The present time, in ticks. A later reading is never less, here or on another CPU that has synchronised with this one
+/// (Arm ARM D12.1.2: the counter may be read speculatively, but not before the barrier).
 #[inline(always)]
 pub fn now() -> u64 {
     let ticks;
-    // SAFETY: only waits for what came before.
+    // SAFETY: a barrier, and reading a counter.
     unsafe { asm!("isb", "mrs {}, cntvct_el0", out(reg) ticks, options(nostack, preserves_flags)) }
     ticks
 }
@@ -23,11 +23,12 @@ pub fn instructions() -> u64 {
     processor::cycles()
 }
 
-/// Instructions of a record in a trace that come before the first and after the second look at that clock, those of a lock
-/// that is free included; and those that a call, or a return, takes more on the slow path, on which it is recorded.
+/// Instructions that tracing adds unseen by that clock. First, those of a trace record before its first and after its second
+/// reading of the clock, with those of a free lock. Second, those that a call or return takes more on the slow path, where
+/// it is recorded.
 pub const UNSEEN: [u64; 2] = [32, 110];
 
-/// Learns how fast the counter is.
+/// Reads the counter's frequency.
 pub fn init() -> Rate {
     let frequency = match read!("cntfrq_el0") {
         0 => USUAL_FREQUENCY,
@@ -39,15 +40,15 @@ pub fn init() -> Rate {
 /// Enabled, not masked.
 const ON: u64 = 1;
 
-/// The timer's interrupt comes at this moment (ticks), at once if that has passed.
+/// Arms the timer for this moment (ticks); its interrupt comes at once if that has passed.
 pub fn set(moment: u64) {
-    // SAFETY: only makes an interrupt come, for which there is a handler.
+    // SAFETY: only causes an interrupt, for which there is a handler.
     unsafe {
         asm!("msr cntv_cval_el0, {}", "msr cntv_ctl_el0, {}", "isb", in(reg) moment, in(reg) ON, options(nostack))
     }
 }
 
-/// The timer's interrupt came, and does not come again: it is level-triggered, and ends when the timer is off.
+/// Stops the timer after its interrupt, which is level-triggered and ends with that.
 pub fn stop() {
     // SAFETY: only stops the timer.
     unsafe { asm!("msr cntv_ctl_el0, xzr", "isb", options(nostack)) }

@@ -3,7 +3,7 @@
 use super::processor::{self, read};
 use crate::objects::Trap;
 
-/// Vectors from here on are no exceptions of ESR_EL1.EC.
+/// Vectors below this are classes of exceptions (ESR_EL1.EC); this one is an interrupt.
 pub(super) const INTERRUPT: u64 = 64;
 /// SError.
 pub(super) const SYSTEM_ERROR: u64 = 65;
@@ -12,19 +12,19 @@ pub(super) const SYSTEM_ERROR: u64 = 65;
 const FETCH_ABORT: u64 = 0x20;
 const DATA_ABORT: u64 = 0x24;
 
-/// Fault status codes without the level: translation, access flag, permission.
+/// Fault status codes without the level: translation, permission. Then the syndrome's WnR and CM.
 const TRANSLATION: u64 = 1;
 const PERMISSION: u64 = 3;
 const WRITES: u64 = 1 << 6;
 const MAINTAINS_CACHE: u64 = 1 << 8;
 
-/// What a page fault was (`abi`): the page is there, it was written to, a user did it, it was fetched from.
+/// Bits of a page fault's code (`abi`): the page is present; a write; by a user; an instruction fetch.
 const CODE_PRESENT: u64 = 1;
 const CODE_WRITE: u64 = 2;
 const CODE_USER: u64 = 4;
 const CODE_FETCH: u64 = 16;
 
-/// The code of a page fault, if that is what it was.
+/// The code of a page fault; None for other exceptions.
 fn page_fault_code(vector: u64, syndrome: u64) -> Option<u64> {
     let fetches = match vector {
         FETCH_ABORT => CODE_FETCH,
@@ -52,12 +52,12 @@ pub fn of_user(vector: u64, syndrome: u64) -> Trap {
     page_fault_code(vector, syndrome).map_or(Trap::Exception, |code| Trap::PageFault(fault_address(), code))
 }
 
-/// Whether it is an interrupt that the nucleus lets in.
+/// Whether it is an interrupt, which the nucleus accepts where it enables them.
 pub fn is_interrupt(vector: u64) -> bool {
     vector == INTERRUPT
 }
 
-/// Where the last page fault was.
+/// The address of the last page fault.
 pub fn fault_address() -> u64 {
     read!("far_el1")
 }

@@ -13,7 +13,7 @@ pub const LINES: usize = 24;
 const TIMER: usize = 0xe0;
 /// Vector of interrupts from other CPUs.
 const OTHER_CPU: usize = 0xe1;
-/// Vector of interrupts that are none.
+/// Vector of spurious interrupts.
 const SPURIOUS: usize = 0xff;
 
 // The local APIC (volume 3, table 11-1).
@@ -39,7 +39,7 @@ const IOWIN: usize = 0x10;
 const IOREDTBL: u32 = 0x10;
 
 const IA32_APIC_BASE: u32 = 0x1b;
-/// In the base: the registers are model-specific ones from [`MSR_X2APIC`] on (x2APIC; volume 3, 11.12).
+/// In IA32_APIC_BASE: x2APIC mode, in which the registers are MSRs from [`MSR_X2APIC`] on (volume 3, 11.12).
 const APIC_BASE_EXTD: u64 = 1 << 10;
 const MSR_X2APIC: u32 = 0x800;
 
@@ -72,17 +72,17 @@ fn read(register: usize) -> u32 {
     }
 }
 
-/// What the machine calls this CPU.
+/// The APIC ID of this CPU.
 pub fn identity() -> u32 {
     let word = read(APIC_ID);
     if *EXTENDED.get() { word } else { word >> 24 }
 }
 
 fn command(identity: u32, low: u32) {
-    // SAFETY: what is sent makes a CPU start, or take an interrupt for which there is a handler.
+    // SAFETY: the command resets or starts a CPU, or sends an interrupt for which there is a handler.
     unsafe {
         if *EXTENDED.get() {
-            // What was written before is seen by who takes the interrupt (volume 3, 11.12.3).
+            // The CPU that takes the interrupt sees all earlier writes (volume 3, 11.12.3).
             asm!("mfence", "lfence", options(nostack));
             return write_msr(MSR_X2APIC + ICR_LOW as u32 / 16, (identity as u64) << 32 | low as u64);
         }
@@ -92,7 +92,7 @@ fn command(identity: u32, low: u32) {
     write(ICR_LOW, low);
 }
 
-/// Interrupts the CPU that the machine calls so.
+/// Interrupts the CPU with this APIC ID.
 pub fn send(identity: u32) {
     command(identity, ICR_ASSERT | OTHER_CPU as u32);
 }
@@ -102,7 +102,7 @@ pub(super) fn send_init(identity: u32) {
     command(identity, ICR_ASSERT | ICR_INIT);
 }
 
-/// A CPU begins at a page of the first MiB.
+/// Starts a CPU at a page of the first MiB.
 pub(super) fn send_start(identity: u32, page: u32) {
     command(identity, ICR_ASSERT | ICR_STARTUP | page);
 }
@@ -115,7 +115,7 @@ fn io_write(register: u32, value: u32) {
     }
 }
 
-/// Masks everything and enables the local APIC.
+/// Masks all lines and enables the local APIC.
 #[unsafe(link_section = ".init")]
 #[inline(never)]
 pub fn init() {
@@ -136,7 +136,7 @@ pub fn init() {
 /// Enables the local APIC of this CPU.
 pub fn init_local() {
     if *EXTENDED.get() {
-        // SAFETY: CPUID says that there is such a mode.
+        // SAFETY: CPUID says that the CPU has this mode.
         unsafe { write_msr(IA32_APIC_BASE, read_msr(IA32_APIC_BASE) | APIC_BASE_EXTD) };
     }
     write(SVR, 0x100 | SPURIOUS as u32);
@@ -145,8 +145,7 @@ pub fn init_local() {
     write(LVT_TIMER, TIMER as u32);
 }
 
-/// The line gives no interrupts. How it is triggered stays: the controller keeps what a level-triggered line
-/// asks for only as long as it is known as one.
+/// Masks the line. Keeps its trigger mode: the controller remembers the request of a level-triggered line only in that mode.
 pub fn mask(line: usize) {
     io_write(IOREDTBL + 2 * line as u32, 1 << 16 | trigger(line) | (FIRST_LINE + line) as u32);
 }
@@ -155,10 +154,10 @@ fn trigger(line: usize) -> u32 {
     if is_level(line) { 1 << 15 | 1 << 13 } else { 0 }
 }
 
-/// The line gives interrupts to the CPU that the machine calls `to`, or to the first CPU if the controller does not know it:
-/// edge-triggered for the ISA lines, level-triggered and active low for PCI's.
+/// Unmasks the line and routes it to the CPU with APIC ID `to`, or to the first CPU if the controller cannot name that one.
+/// ISA lines are edge-triggered, PCI lines level-triggered and active low.
 pub fn unmask(line: usize, to: u32, first: u32) {
-    // The controller knows identities of eight bits.
+    // The I/O APIC has eight bits for an APIC ID.
     let identity = u8::try_from(to).unwrap_or(first as u8);
     io_write(IOREDTBL + 2 * line as u32 + 1, (identity as u32) << 24);
     io_write(IOREDTBL + 2 * line as u32, trigger(line) | (FIRST_LINE + line) as u32);
@@ -174,7 +173,7 @@ pub fn claim(vector: u64) -> u32 {
     vector as u32
 }
 
-/// What an interrupt that was claimed means.
+/// The meaning of a claimed interrupt.
 pub fn meaning(claimed: u32) -> Interrupt {
     match claimed as usize {
         TIMER => Interrupt::Timer,
@@ -184,7 +183,7 @@ pub fn meaning(claimed: u32) -> Interrupt {
     }
 }
 
-/// The interrupt was taken; what [`claim`] gave.
+/// Ends a claimed interrupt.
 pub fn complete(_: u32) {
     write(EOI, 0);
 }

@@ -1,4 +1,4 @@
-//! The time-stamp counter (ticks), which is taken to be the same on all CPUs, and the one-shot timer of each CPU's local APIC.
+//! The time-stamp counter (ticks), assumed to be the same on all CPUs, and the one-shot timer of each CPU's local APIC.
 
 use super::interrupts;
 use super::memory::{port_read, port_write};
@@ -9,7 +9,7 @@ use timer_calibration::Measurement;
 /// Timer counts per tick, in 2^-32.
 static COUNTS: Boot<u64> = Boot::new(1 << 32);
 
-/// Ticks.
+/// The present time, in ticks.
 pub fn now() -> u64 {
     // SAFETY: only reads a counter.
     unsafe { core::arch::x86_64::_rdtsc() }
@@ -21,15 +21,16 @@ pub fn instructions() -> u64 {
     now()
 }
 
-/// Instructions of a record in a trace that come before the first and after the second look at that clock, those of a lock
-/// that is free included; and those that a call, or a return, takes more on the slow path, on which it is recorded.
+/// Instructions that tracing adds unseen by that clock. First, those of a trace record before its first and after its second
+/// reading of the clock, with those of a free lock. Second, those that a call or return takes more on the slow path, where
+/// it is recorded.
 pub const UNSEEN: [u64; 2] = [27, 130];
 
-/// Measurements at most.
+/// Measurements, at most.
 const MEASURED: usize = 32;
 
-/// Ticks (inner) and timer counts (outer) of a millisecond of the interval timer (8254, channel 2), or of more if the
-/// machine, when it is an emulated one, stood still meanwhile.
+/// Measures ticks (inner) and timer counts (outer) of a millisecond of the interval timer (8254, channel 2). They are too
+/// many if an emulated machine stood still meanwhile.
 fn measure() -> Measurement {
     const COUNTS: u32 = 1_193_182 / 1000;
     // SAFETY: the ports of the 8254 and its gate; nothing else uses them.
@@ -46,22 +47,22 @@ fn measure() -> Measurement {
     }
 }
 
-/// Measures both counters.
+/// Calibrates both counters.
 pub fn init() -> Rate {
     let Measurement { inner: ticks, outer: counts } = timer_calibration::undisturbed::<MEASURED>(measure);
     interrupts::start_timer(0);
     let ticks = ticks.max(1000);
-    // SAFETY: the first CPU runs alone, and arms nothing meanwhile.
+    // SAFETY: the first CPU runs alone, and does not arm the timer meanwhile.
     unsafe { *COUNTS.write() = (counts.max(1) << 32) / ticks };
     Rate { nanoseconds: (1_000_000u64 << 32) / ticks, microsecond: (ticks << 32) / 1000 }
 }
 
-/// The timer's interrupt comes at this moment (ticks), at once if that has passed.
+/// Arms the timer for this moment (ticks); its interrupt comes at once if that has passed.
 pub fn set(moment: u64) {
     let ticks = moment.saturating_sub(now());
     let counts = (ticks as u128 * *COUNTS.get() as u128) >> 32;
     interrupts::start_timer(counts.clamp(1, u32::MAX as u128) as u32);
 }
 
-/// The timer's interrupt came, and does not come again.
+/// Stops the timer after its interrupt: a one-shot timer needs nothing.
 pub fn stop() {}

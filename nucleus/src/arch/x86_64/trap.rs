@@ -18,12 +18,12 @@ pub fn of_user(vector: u64, code: u64) -> Trap {
     }
 }
 
-/// Whether it is an interrupt that the nucleus lets in.
+/// Whether it is an interrupt, which the nucleus accepts where it enables them.
 pub fn is_interrupt(vector: u64) -> bool {
     vector >= EXCEPTIONS
 }
 
-/// Where the last page fault was.
+/// The address of the last page fault.
 pub fn fault_address() -> u64 {
     let address;
     // SAFETY: only reads a register.
