@@ -75,7 +75,7 @@ assembly! { "entry.s";
     MAX_TABLE_BITS = crate::objects::MAX_TABLE_BYTES.ilog2(),
 }
 
-/// What `entry.s` loads and stores as pairs, and more.
+/// Orders and offsets of fields on which `entry.s` relies: it accesses neighbours as pairs.
 const _: () = assert!(
     State::Free as u8 == 0
         && offset_of!(Activation, state) == offset_of!(Activation, frame) + 1

@@ -1,12 +1,12 @@
-//! What the device tree says of the devices that the nucleus itself uses (Devicetree Specification, release 0.4, and the
-//! bindings named below).
+//! Properties, from the device tree, of the devices that the nucleus itself uses (Devicetree Specification, release 0.4, and
+//! the bindings named below).
 
 use crate::pointer::Boot;
 use abi::MAX_CPUS;
 use abi::boot::Region;
 use devicetree::{Found, Range, Tree};
 
-/// How the firmware is called.
+/// The instruction that calls the firmware.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Conduit {
     /// HVC.
@@ -15,14 +15,14 @@ pub(super) enum Conduit {
     Monitor,
 }
 
-/// Interrupt lines that are known by how they are triggered.
+/// Interrupt lines whose trigger mode is known.
 pub(super) const LINES: usize = 256;
 
 /// See the module.
 pub(super) struct Firmware {
     /// The lowest frame of RAM.
     pub first_frame: usize,
-    /// The device tree, as far as it counts.
+    /// The device tree: the bytes that are in use.
     pub fdt: Region,
     /// Registers of a PL011.
     pub serial: Option<Range>,
@@ -30,8 +30,8 @@ pub(super) struct Firmware {
     pub version: u8,
     /// The controller's ranges: distributor, then CPU interface (version 2) or redistributors (version 3).
     pub controller: [Range; 2],
-    /// What else of the controller there is, which the nucleus does not use and gives to nobody: who has its translation of
-    /// messages has it write anywhere.
+    /// Other registers of the controller, which the nucleus neither uses nor gives away: through its ITS, a domain could
+    /// have it write anywhere.
     pub others: [Range; OTHERS],
     /// Number of the virtual timer's interrupt.
     pub timer: u32,
@@ -39,13 +39,13 @@ pub(super) struct Firmware {
     pub edges: [u64; LINES / 64],
     /// How to call PSCI.
     pub psci: Option<Conduit>,
-    /// The emulator says that it has semihosting.
+    /// The command line announces an emulator with semihosting.
     pub semihosting: bool,
-    /// MPIDR_EL1 of CPUs that can be used.
+    /// MPIDR_EL1 of usable CPUs.
     pub cpus: [u64; MAX_CPUS],
-    /// How many of them are meant.
+    /// How many entries of `cpus` are valid.
     pub cpu_count: usize,
-    /// CPUs that are more than there is room for.
+    /// Usable CPUs for which there is no room in `cpus`.
     pub left_out: u64,
 }
 
@@ -69,19 +69,19 @@ static FIRMWARE: Boot<Firmware> = Boot::new(Firmware {
     left_out: 0,
 });
 
-/// What was found.
+/// The properties found.
 #[inline(always)]
 pub(super) fn get() -> &'static Firmware {
     FIRMWARE.get()
 }
 
-/// Notes something while the machine boots.
+/// Changes the properties, while the machine boots.
 pub(super) fn change(change: impl FnOnce(&mut Firmware)) {
-    // SAFETY: only what runs before other CPUs do calls this; what changes it looks at nothing else.
+    // SAFETY: called only before other CPUs run, and no closure given to this function calls `get`.
     change(unsafe { FIRMWARE.write() });
 }
 
-/// A word of the command line: the emulator takes calls from the machine.
+/// A word of the command line: the machine is an emulator with semihosting.
 pub(super) const SEMIHOSTING: &str = "semihosting";
 
 /// Whether the command line has a word.
@@ -96,7 +96,7 @@ const SHARED: u32 = 0;
 const EDGES: u32 = 3;
 /// Interrupts of a timer: secure, non-secure, virtual, hypervisor's ("arm,armv8-timer").
 const VIRTUAL: usize = 2;
-/// Number of the first interrupt of each CPU's own that is none of software's.
+/// Number of the first private peripheral interrupt (PPI) of each CPU.
 const FIRST_OWN: u32 = 16;
 /// How many of these there are.
 const OWN: u32 = 16;
@@ -152,7 +152,7 @@ fn note_controller(firmware: &mut Firmware, found: &Found<'_>, version: u8) {
     (2..OTHERS).map_while(|index| found.registers(index)).for_each(|range| note_other(firmware, range));
 }
 
-/// Of more than there is room for, the last place takes all up to the end: nobody gets them.
+/// If there are too many ranges, the last place covers all addresses: then no domain gets any device registers.
 fn note_other(firmware: &mut Firmware, range: Range) {
     match firmware.others.iter_mut().find(|place| place.bytes == 0) {
         Some(place) => *place = range,

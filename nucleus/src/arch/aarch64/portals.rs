@@ -2,5 +2,5 @@
 
 pub use portalgen::aarch64::Generator;
 
-/// How often something is written until there is a preemption point.
+/// Steps of writing a portal's code between two preemption points.
 pub const EFFORT: usize = 6;

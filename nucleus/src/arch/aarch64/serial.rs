@@ -1,7 +1,7 @@
 //! The machine's serial port, for the nucleus's last words (panics). `console` owns it otherwise.
 //!
-//! A PL011 (Arm PrimeCell UART, DDI 0183, chapter 3), found in the device tree. Before the final page tables are loaded there is
-//! none: the last words go to the emulator then (semihosting), if there is one, and are lost otherwise.
+//! A PL011 (Arm PrimeCell UART, DDI 0183, chapter 3), found in the device tree. Until its registers are mapped, and if there
+//! is none, the last words go to the emulator (semihosting), or are lost.
 
 use crate::pointer::Boot;
 
@@ -15,7 +15,7 @@ static REGISTERS: Boot<usize> = Boot::new(0);
 
 /// Uses the registers mapped at `address`.
 pub(super) fn init(address: usize) {
-    // SAFETY: while the machine boots; nobody keeps what was read before.
+    // SAFETY: called only while the machine boots, on the first CPU; no reference to the value is kept.
     unsafe { *REGISTERS.write() = address };
 }
 
@@ -34,7 +34,7 @@ fn send(byte: u8) {
     if registers == 0 {
         return super::memory::report_to_emulator(byte);
     }
-    // SAFETY: the registers of the serial line; in a panic nobody else runs any more.
+    // SAFETY: the registers of the serial port; in a panic no other code runs any more.
     unsafe {
         let mut patience = 100_000;
         while ((registers + UARTFR) as *const u32).read_volatile() & TXFF != 0 && patience > 0 {
