@@ -3,8 +3,8 @@
 
 use abi::{Control, Error, NEVER, PAGE_BYTES, op as numbers};
 use alloc::vec::Vec;
-use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use idl::{Memory, Reply, Request};
+use core::sync::atomic::{AtomicUsize, Ordering};
+use idl::{Reply, Request};
 use runtime::entry::Owned;
 use runtime::op::{self, Schedule};
 use runtime::server::{self, Serve};
@@ -148,7 +148,7 @@ fn domain_that_calls(service: Entry, semaphores: [&Owned; 2]) -> Result<Child, E
     child.show(&CALLS_STEPS, 1, false)?;
     let [raised, never] = semaphores.map(|semaphore| child.give(semaphore.entry()));
     let portal = op::portal_new(child.domain.entry(), service, 0, Entry(0), 0)?;
-    let calls = operation(portal.0, [0, 0, 0, 0, PLACE + PAGE_BYTES as u64 | 1, Control::WINDOW]);
+    let calls = operation(portal.0, [0, 0, 0, 0, (PLACE + PAGE_BYTES as u64) | 1, Control::WINDOW]);
     let raises = on_semaphore(raised?, [numbers::V, 0, 0, 0, 0, 0]);
     let waits = on_semaphore(never?, [numbers::P, NEVER, 0, 0, 0, 0]);
     CALLS_STEPS.set_steps(0, &[calls, raises, waits]);

@@ -103,7 +103,7 @@ pub fn free(thread: Ref<Thread>) {
         return free_first(home);
     }
     let mut previous = home.threads.get();
-    // At most one step for each thread of the domain; its account bounds them.
+    // At most 112 threads: a domain has no room for more message areas.
     while let Some(candidate) = previous {
         if candidate.home_next.get() == Some(thread) {
             candidate.home_next.set(thread.home_next.get());

@@ -5,6 +5,7 @@
 
 pub mod links;
 mod pages;
+pub mod terms;
 
 use crate::install;
 use crate::project::{Project, read, read_text, write};

@@ -163,6 +163,7 @@ pub fn test(project: &Project, options: &TestOptions) -> Result<u8> {
     }
     if wants(docs::links::NAME) {
         report.run(docs::links::NAME, || docs::links::check(&project.root));
+        report.run("links: names", || docs::terms::check(&project.root));
     }
     if wants("lints") {
         checks::lints(project, &workspace, &isas, &mut report);
