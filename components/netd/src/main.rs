@@ -3,8 +3,10 @@
 //!
 //! # Who does the work
 //! The main thread waits in the driver for frames, until the next thing that time demands. Calls do their
-//! work at once on their own activation, under one lock; what they have to send leaves with them. No call waits, nor does the
-//! driver: frames for which its device has no room stay with us, and the main thread comes back for them soon.
+//! work at once on their own activation, under one lock; what they have to send leaves with them. Neither a call nor the driver
+//! waits for the device: frames for which it has no room stay with us, and the main thread comes back for them soon. One wait
+//! is left: a connection, a question or an interface that begins needs a random number, and waits under the lock until `random`
+//! gives some.
 //!
 //! # What may be trusted
 //! Nothing that comes from the wire, and nothing that a client says. Pages of sockets are paid for by the account that their

@@ -83,7 +83,7 @@ fn all_run() -> Result<(), &'static str> {
 }
 
 const CALLS: usize = 1_000;
-const SERVERS: usize = 8;
+const SERVERS: usize = 2;
 
 /// Waits for the gate, then reads the number of steps in its window.
 struct Counts;

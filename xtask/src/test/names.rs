@@ -1,8 +1,8 @@
-//! The book's table of published names, compared with the description.
+//! The book's tables of components and of published names, compared with the description.
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
+    use std::collections::{BTreeMap, BTreeSet};
     use std::path::Path;
     use system::host::Description;
 
@@ -40,6 +40,23 @@ mod tests {
             }
         }
         names
+    }
+
+    #[test]
+    fn each_component_has_its_row() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let read = |path: &str| std::fs::read_to_string(root.join(path)).unwrap();
+        let book = read("docs/book/what-cairn-is.md");
+        let section = book.split("\n## The components\n").nth(1).unwrap().split("\n## ").next().unwrap();
+        let rows = section.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
+        let description = Description::read(&read("systems/default.toml")).unwrap();
+        let components: BTreeSet<&str> =
+            description.components.iter().map(|component| component.name.value.as_str()).collect();
+        assert_eq!(
+            rows.collect::<BTreeSet<_>>(),
+            components,
+            "left: docs/book/what-cairn-is.md, right: the description"
+        );
     }
 
     #[test]
