@@ -57,7 +57,7 @@ errors! {
     32 TooDerived "too many copies of copies: copy what is nearer to the original"
     33 TooOften "the window was handed on as often as it may be"
     34 RunsInIt "the caller runs in it: somebody else must remove it"
-    35 ThreadRuns "the thread is the running one: only another thread can send it elsewhere"
+    35 ThreadRuns "the running thread cannot send itself elsewhere"
     36 AccountThreads "the account has as many threads and domains as it may have"
     37 NoDomains "there are as many domains as there can be: end some"
     38 TooManyActivations "the domain has as many activations as it may have"

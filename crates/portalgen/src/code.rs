@@ -4,7 +4,7 @@ use crate::specification::Letters;
 use core::marker::PhantomData;
 
 /// Bytes that an instruction is written in at a time.
-pub(crate) const AT_ONCE: usize = size_of::<u64>();
+pub const AT_ONCE: usize = size_of::<u64>();
 /// Parts that some code has at most.
 #[cfg(feature = "listing")]
 const MAX_PARTS: usize = 32;

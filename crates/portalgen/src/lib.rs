@@ -16,5 +16,5 @@ pub mod code;
 pub mod specification;
 pub mod x86_64;
 
-pub use code::{Code, Extent, Nucleus, Offsets, Progress, Targets};
+pub use code::{AT_ONCE, Code, Extent, Nucleus, Offsets, Progress, Targets};
 pub use specification::{Letter, Letters, Reading, Refusal, Specification, State, Why};

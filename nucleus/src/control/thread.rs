@@ -84,16 +84,18 @@ pub fn new(
 pub fn free_first(home: Ref<Domain>) {
     let Some(thread) = home.threads.get() else { return };
     home.threads.set(thread.home_next.get());
-    free_number(thread);
-    home.thread_count.update(|value| value - 1);
-    slab::free(thread);
+    free_delisted(thread);
 }
 
-fn free_number(thread: Ref<Thread>) {
-    let held = thread.held();
-    thread.home.account.release_number();
+/// Frees a thread that its home does not list any more, with its number.
+#[inline(never)]
+fn free_delisted(thread: Ref<Thread>) {
+    let (held, home) = (thread.held(), thread.home);
+    home.account.release_number();
     trace::thread_gone(held, thread.number);
     numbers::give(held, thread.number);
+    home.thread_count.update(|value| value - 1);
+    slab::free(thread);
 }
 
 /// Frees a thread that has no chain, anywhere in the list of its home.
@@ -111,9 +113,7 @@ pub fn free(thread: Ref<Thread>) {
         }
         previous = candidate.home_next.get();
     }
-    free_number(thread);
-    home.thread_count.update(|value| value - 1);
-    slab::free(thread);
+    free_delisted(thread);
 }
 
 impl Ref<Thread> {

@@ -16,7 +16,7 @@ use crate::pointer::{Held, Ref};
 use abi::{Control, Error, MAX_SHAPES, info};
 use core::cell::Cell;
 use core::mem::offset_of;
-use portalgen::{Code, Extent, Letters, Nucleus, Offsets, Progress, Reading, Specification, Targets};
+use portalgen::{AT_ONCE, Code, Extent, Letters, Nucleus, Offsets, Progress, Reading, Specification, Targets};
 
 /// Bytes of a place for the code of a shape.
 const PLACE: usize = 1024;
@@ -98,29 +98,26 @@ pub fn init(held: Held) -> Result<(), &'static str> {
         let specification = Specification::parse(text).map_err(|_| "no shape for calls")?;
         SHAPES.get(held).places[number].specify(specification);
         let mut progress = Progress::NONE;
-        while !write_step(held, number, &mut progress).map_err(|_| "no room for the shape for calls")? {}
+        while !write_step(held, number, &mut progress) {}
         take(held, number);
     }
     Ok(())
 }
 
-/// A step of writing the code of a shape; true after the last one, which publishes the code. Refused if the code is longer than
-/// a place, whose content means nothing then.
-fn write_step(held: Held, number: usize, progress: &mut Progress) -> Result<bool, Error> {
+/// A step of writing the code of a shape; true after the last one, which publishes the code. Of code that is longer than a place
+/// only the beginning is written.
+#[inline(never)]
+fn write_step(held: Held, number: usize, progress: &mut Progress) -> bool {
     let (base, place) = (address(number), &SHAPES.get(held).places[number]);
-    let fits = own::write(held, base, PLACE, |bytes| {
+    own::write(held, base, PLACE, |bytes| {
         let mut code = Code::new(bytes, base as u64).go_on(progress.extent.length);
         let (specification, targets) = (place.specification.get(), targets());
         GENERATOR.write_steps(&mut code, &specification, &targets, progress, portals::EFFORT);
-        code.fits()
     });
-    if !fits {
-        return Err(Error::BadArgument);
-    }
     if progress.is_done() {
         place.show(paging::publish(own::frame_of_image(base)), &progress.extent);
     }
-    Ok(progress.is_done())
+    progress.is_done()
 }
 
 /// A step of making a shape for `maker`: `Repeat` until it is complete, then its number.
@@ -151,12 +148,16 @@ pub fn make_step(maker: Ref<Activation>, text: &[u8]) -> Result<usize, Stop> {
         _ => {}
     }
     let (number, mut progress) = (shapes.number.get(), shapes.progress.get());
-    if progress.is_done() {
-        return Ok(number);
+    if !progress.is_done() {
+        write_step(held, number, &mut progress);
+        shapes.progress.set(progress);
+        return Err(Stop::Repeat);
     }
-    write_step(held, number, &mut progress)?;
-    shapes.progress.set(progress);
-    Err(Stop::Repeat)
+    // Nobody gets a shape of which only the beginning is there: its place stays free.
+    if progress.extent.length > PLACE - AT_ONCE {
+        return Err(Error::BadArgument.into());
+    }
+    Ok(number)
 }
 
 /// Progress of [`make_step`]: it reads the specification; the specification is read; the shape has a place.
