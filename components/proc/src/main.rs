@@ -30,6 +30,7 @@ use abi::rights::{Kind, WRITE};
 use alloc::vec::Vec;
 use idl::{Delegate, Delegated, Failure, Reply, Request};
 use loader::startup::MAX_COMPARTMENTS;
+use protocols::names::is_name;
 use protocols::parent::{ParentClient, ParentError, ParentServer, State};
 use protocols::process::{ChildServer, Force, KEPT, ProcessClient, ProcessError, ProcessServer};
 use runtime::connection::Direct;
@@ -251,6 +252,10 @@ impl ParentServer for Parent {
         // Everybody sees names.
         if !labels::caller_is_untainted() {
             return Err(ParentError::Flow);
+        }
+        // What is no name is not kept until our parent refuses it.
+        if !is_name(name) {
+            return Err(ParentError::BadName);
         }
         table::reserve_name(badge, name)?;
         // Our parent registers it, and again when the name service is restarted. What the others have is derived

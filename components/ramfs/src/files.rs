@@ -382,9 +382,10 @@ impl FileSystemServer for FileSystem {
     }
 
     fn compartment(&self, _badge: u64, path: &str) -> Result<u64, FileError> {
-        let path = normalize("/", path);
         let mut last = 0;
         with(|tree| {
+            // Under the lock, so that there is one such path at a time.
+            let path = normalize("/", path);
             let enter = |compartment| {
                 last = if compartment == 0 { last } else { compartment };
                 may_observe(compartment)

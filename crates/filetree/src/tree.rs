@@ -516,14 +516,15 @@ impl<P: Pages> Tree<P> {
     fn copy_up(&mut self, inode: u32, payer: u32) -> Result<(), Error> {
         let size = self.inode(inode, INODE_SIZE) & !IN_ARCHIVE;
         let start = self.inode(inode, INODE_ARCHIVE) as usize;
-        let mut buffer = [0; PAGE_BYTES];
-        for block in 0..size.div_ceil(PAGE_BYTES as u64) {
-            let from = start + block as usize * PAGE_BYTES;
-            let length = (size as usize - block as usize * PAGE_BYTES).min(PAGE_BYTES);
-            let source = self.pages.archive().get(from..from + length).ok_or(Error::BadReference)?;
-            buffer[..length].copy_from_slice(source);
-            let fill = |block: &mut [u8]| block.copy_from_slice(&buffer[..length]);
-            if let Err(error) = self.write_block(inode, block, (0, length), fill, payer) {
+        // In pieces, as stacks are small.
+        let mut piece = [0; PAGE_BYTES / 8];
+        for at in (0..size as usize).step_by(piece.len()) {
+            let length = (size as usize - at).min(piece.len());
+            let source = self.pages.archive().get(start + at..start + at + length).ok_or(Error::BadReference)?;
+            piece[..length].copy_from_slice(source);
+            let fill = |block: &mut [u8]| block.copy_from_slice(&piece[..length]);
+            let (block, begin) = (at / PAGE_BYTES, at % PAGE_BYTES);
+            if let Err(error) = self.write_block(inode, block as u64, (begin, length), fill, payer) {
                 self.trim(inode, 0);
                 return Err(error);
             }
