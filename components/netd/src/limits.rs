@@ -108,7 +108,7 @@ pub const FRAMES: u64 = (WORST as u64).div_ceil(abi::PAGE_BYTES as u64);
 /// Bytes of the account in the default system.
 const ACCOUNT: usize = 5 << 20;
 /// Pages of stack that the deepest calls take, the protocols included: all stacks have them from the start.
-pub const STACK_PAGES: u64 = 5;
+pub const STACK_PAGES: u64 = 4;
 /// Program, stacks, tables, and what is there without any client.
 const BASE: usize = 768 << 10;
 /// What the allocator adds to a block, rounding included.

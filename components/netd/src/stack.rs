@@ -389,6 +389,11 @@ impl Stack {
         if is_empty { u64::MAX } else { self.time + PAUSE_FOR_ROOM }
     }
 
+    /// Has the next look at the timers sweep: here, below a segment, that would take more stack than calls have.
+    pub fn sweep_soon(&mut self) {
+        self.next_sweep = 0;
+    }
+
     /// Clients that are gone lose their sockets.
     pub fn sweep(&mut self) {
         let now = self.time;

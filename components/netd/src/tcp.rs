@@ -136,7 +136,7 @@ impl Stack {
         let time = self.time;
         let session = self.sockets.get_mut(listener).map(|socket| socket.session);
         if !session.and_then(|session| self.sessions.get_mut(session)).is_some_and(|session| session.lives(time)) {
-            self.sweep();
+            self.sweep_soon();
             return self.ingress_of_nobody(medium);
         }
         if self.try_begin(listener, key, medium).is_none() {
