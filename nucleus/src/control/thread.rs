@@ -105,7 +105,7 @@ pub fn free(thread: Ref<Thread>) {
         return free_first(home);
     }
     let mut previous = home.threads.get();
-    // At most 112 threads: a domain has no room for more message areas.
+    // At most 112 threads with an activation, and those whose removal was abandoned.
     while let Some(candidate) = previous {
         if candidate.home_next.get() == Some(thread) {
             candidate.home_next.set(thread.home_next.get());
