@@ -4,6 +4,7 @@ use crate::isa::Isa;
 use anyhow::{Context, Result, bail};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// The tree that is worked on and the folder for everything that is built.
@@ -119,6 +120,19 @@ pub fn writable(file: &Path) -> Result<()> {
         bail!("{} cannot be written: it is a folder; name a file in it", file.display());
     }
     Ok(())
+}
+
+/// Files that git knows or would add, and that are there, below `root`: those that fit a pattern, or all without one.
+pub fn files(root: &Path, patterns: &[&str]) -> Result<Vec<PathBuf>> {
+    let mut command = Command::new("git");
+    command.args(["ls-files", "-z", "--cached", "--others", "--exclude-standard", "--"]).args(patterns);
+    let output = command.current_dir(root).output().context("cannot start git")?;
+    if !output.status.success() {
+        bail!("`git ls-files` failed: it needs a repository");
+    }
+    let listing = String::from_utf8(output.stdout).context("a file name is not UTF-8")?;
+    let names = listing.split('\0').filter(|name| !name.is_empty()).map(PathBuf::from);
+    Ok(names.filter(|name| root.join(name).is_file()).collect())
 }
 
 #[cfg(test)]

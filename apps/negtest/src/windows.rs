@@ -277,7 +277,9 @@ fn begin_on(
     let result = Arc::new([const { AtomicU64::new(0) }; 3]);
     let its = result.clone();
     let caller = thread::spawn(move || {
-        cpu.map(|cpu| pin(Entry::OWN, cpu));
+        if let Some(cpu) = cpu {
+            let _ = pin(Entry::OWN, cpu);
+        }
         let [error, first, last] = match ask(entry, what, time, window) {
             Ok([first, last]) => [0, first, last],
             Err(error) => [error as u64, 0, 0],

@@ -253,7 +253,7 @@ impl ParentServer for Parent {
         if !labels::caller_is_untainted() {
             return Err(ParentError::Flow);
         }
-        // What is no name is not kept until our parent refuses it.
+        // Our parent refuses such a name, too; until then it would be kept here.
         if !is_name(name) {
             return Err(ParentError::BadName);
         }

@@ -25,21 +25,27 @@ pub const CHECKS: &[Check] = &[
 /// Threads of a domain: it has no room for more message areas.
 const OF_A_DOMAIN: usize = abi::layout::MAX_ACTIVATIONS;
 
-/// The steps of every thread: V on one semaphore, then P on another one that nobody raises.
+/// The steps of every thread: perhaps a call, V on one semaphore, then P on another one that nobody raises.
 static STEPS: Page = Page::new();
 
 fn text(error: Error) -> &'static str {
     error.text()
 }
 
-/// A domain that knows both semaphores, in the same places as every other one.
-fn domain(semaphores: [&Owned; 2]) -> Result<Child, Error> {
+/// A domain that knows both semaphores and perhaps a service, in the same places as every other one. Its threads first call
+/// the service, with the page of their steps as the window.
+fn domain(semaphores: [&Owned; 2], service: Option<Entry>) -> Result<Child, Error> {
     let child = Child::new(Entry::ACCOUNT, 0, 1)?;
     child.show(&STEPS, 1, false)?;
     let [raised, never] = semaphores.map(|semaphore| child.give(semaphore.entry()));
-    let raises = on_semaphore(raised?, [numbers::V, 0, 0, 0, 0, 0]);
-    let waits = on_semaphore(never?, [numbers::P, NEVER, 0, 0, 0, 0]);
-    STEPS.set_steps(0, &[raises, waits]);
+    let mut steps = Vec::new();
+    if let Some(service) = service {
+        let portal = op::portal_new(child.domain.entry(), service, 0, Entry(0), 0)?;
+        steps.push(operation(portal.0, [0, 0, 0, 0, (PLACE + PAGE_BYTES as u64) | 1, Control::WINDOW]));
+    }
+    steps.push(on_semaphore(raised?, [numbers::V, 0, 0, 0, 0, 0]));
+    steps.push(on_semaphore(never?, [numbers::P, NEVER, 0, 0, 0, 0]));
+    STEPS.set_steps(0, &steps);
     Ok(child)
 }
 
@@ -47,7 +53,7 @@ fn domain(semaphores: [&Owned; 2]) -> Result<Child, Error> {
 fn start_all(semaphores: [&Owned; 2]) -> Result<(Vec<Child>, Vec<Owned>), Error> {
     let (mut domains, mut threads) = (Vec::new(), Vec::new());
     loop {
-        let child = match domain(semaphores) {
+        let child = match domain(semaphores, None) {
             Ok(child) => child,
             Err(Error::NoThreads | Error::NoDomains) => return Ok((domains, threads)),
             Err(error) => return Err(error),
@@ -100,14 +106,11 @@ impl Serve for Counts {
         if let Some(window) = Window::of(request) {
             window.read(0, &mut first);
         }
-        let is_right = u64::from_le_bytes(first) == CALLS_STEPS.0[0].load(Ordering::SeqCst);
+        let is_right = u64::from_le_bytes(first) == STEPS.0[0].load(Ordering::SeqCst);
         RIGHT.fetch_add(is_right.into(), Ordering::SeqCst);
         Reply::word(0)
     }
 }
-
-/// The steps of every caller: a call with this page as its window, V on a semaphore, and P on one that nobody raises.
-static CALLS_STEPS: Page = Page::new();
 
 fn thousand_windows() -> Result<(), &'static str> {
     let [raised, never, gate] = [(); 3].map(|()| op::semaphore_new(Entry::OWN, 0).map(Owned::new).map_err(text));
@@ -118,7 +121,7 @@ fn thousand_windows() -> Result<(), &'static str> {
     let service = Owned::new(service_here::<Counts>(shape.entry()).map_err(text)?);
     let (mut domains, mut threads) = (Vec::new(), Vec::new());
     while threads.len() < CALLS {
-        let child = domain_that_calls(service.entry(), [&raised, &never]).map_err(text)?;
+        let child = domain([&raised, &never], Some(service.entry())).map_err(text)?;
         for _ in 0..OF_A_DOMAIN.min(CALLS - threads.len()) {
             threads.push(child.start(Program::Steps(0)).map_err(text)?);
         }
@@ -140,17 +143,4 @@ fn thousand_windows() -> Result<(), &'static str> {
     drop(threads);
     drop(domains);
     op::thread_schedule_on(Entry::OWN, before, u64::MAX).map_err(text).map(drop)
-}
-
-/// A domain whose threads call the service.
-fn domain_that_calls(service: Entry, semaphores: [&Owned; 2]) -> Result<Child, Error> {
-    let child = Child::new(Entry::ACCOUNT, 0, 1)?;
-    child.show(&CALLS_STEPS, 1, false)?;
-    let [raised, never] = semaphores.map(|semaphore| child.give(semaphore.entry()));
-    let portal = op::portal_new(child.domain.entry(), service, 0, Entry(0), 0)?;
-    let calls = operation(portal.0, [0, 0, 0, 0, (PLACE + PAGE_BYTES as u64) | 1, Control::WINDOW]);
-    let raises = on_semaphore(raised?, [numbers::V, 0, 0, 0, 0, 0]);
-    let waits = on_semaphore(never?, [numbers::P, NEVER, 0, 0, 0, 0]);
-    CALLS_STEPS.set_steps(0, &[calls, raises, waits]);
-    Ok(child)
 }

@@ -32,14 +32,15 @@ fn shape(specification: &str) -> Result<Owned, Error> {
     op::shape_new(Entry::SPECIAL, specification.as_bytes()).map(Owned::new)
 }
 
-/// Those with a window are longest: on x86-64 some have no room.
+/// Those with a window are longest. On x86-64 some have no room; the first one has everywhere.
 fn too_long() -> Result<(), &'static str> {
     const PLACE: u64 = 1024;
+    const FITS: &str = "npwb>b";
     let before = frames()?;
-    for specification in ["npwb>b", "npkwb>tb", "npwkgb>tbg", "nptttbw>tttbx8x4", "npttttttbwg>ttttttbx1"] {
+    for specification in [FITS, "npkwb>tb", "npwkgb>tbg", "nptttbw>tttbx8x4", "npttttttbwg>ttttttbx1"] {
         let made = match shape(specification) {
             Ok(shape) => shape,
-            Err(Error::BadArgument) => continue,
+            Err(Error::BadArgument) if specification != FITS => continue,
             Err(other) => return Err(text(other)),
         };
         let mut all = op::records::<info::Shape>(Entry::SPECIAL).filter_map(Result::ok);

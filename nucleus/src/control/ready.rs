@@ -20,7 +20,7 @@ use core::cell::Cell;
 use core::sync::atomic::AtomicU32;
 use nucleus_sync::ring::{self, Ring};
 
-/// What the schedulers of all CPUs share.
+/// State that the schedulers of all CPUs share.
 pub struct Seats {
     /// The standby scheduler.
     pub standby: Cell<Option<Seat>>,

@@ -35,7 +35,7 @@ pub enum Use {
     Portals = 8,
 }
 
-/// What the nucleus records for each frame.
+/// The nucleus's record of a frame.
 #[repr(C)]
 pub struct Record {
     /// Physical address / 64 of the account that pays. For a last-level page table: of its shadow; for a page of a portal

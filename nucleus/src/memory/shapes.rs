@@ -258,7 +258,7 @@ pub fn takes_windows(domain: Ref<Domain>) -> bool {
     (1..MAX_SHAPES).filter(owns).any(|number| window_of(domain.held(), number).is_some())
 }
 
-/// What a call by an entry passes; None: as its control word says.
+/// The letters of a call by this entry; None: its control word decides.
 #[inline(always)]
 pub fn of(entry: Ref<Entry>) -> Option<Letters> {
     numbered(entry.held(), entry.shape()).map(|place| place.specification.get().call)
@@ -272,7 +272,7 @@ pub fn keep_expected(caller: Ref<Activation>, entry: Ref<Entry>) {
     }
 }
 
-/// What the return from an activation passes; None: as its control word says.
+/// The letters of the return from this activation; None: its control word decides.
 #[inline(always)]
 pub fn behind(activation: Ref<Activation>) -> Option<Letters> {
     let number = activation.back.get().wrapping_sub(address(0)) / PLACE;

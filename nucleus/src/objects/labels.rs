@@ -65,7 +65,7 @@ pub struct Stage {
     pub cuts: bool,
 }
 
-/// What a change of labels checks, in this order.
+/// The checks of a change of labels, in this order.
 #[derive(Clone, Copy, Default)]
 pub enum Part {
     /// The domain's fault handlers: they must admit it.

@@ -200,7 +200,7 @@ fn with_tail(test: &TestFile, error: &anyhow::Error, output: &str) -> anyhow::Er
     anyhow!("{error:#}{waiting}; the last lines were\n{}", tail(output, 40))
 }
 
-/// What a line says of a part of a test that passed.
+/// The end of a line about a part of a test that passed.
 const PASSED: &str = ": ok";
 
 /// A test that expects some parts to pass expects each that does: else a part could go and nobody would notice.

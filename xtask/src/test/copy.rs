@@ -1,30 +1,19 @@
 //! A copy of the tree below the target folder, for tests that change it: mutants, and the tutorial.
 
-use crate::project::{Project, read, write};
-use anyhow::{Context, Result, bail};
+use crate::project::{Project, files, read, write};
+use anyhow::{Context, Result};
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::Path;
-use std::process::Command;
+use std::path::{Path, PathBuf};
 
 /// Copies what git knows, and what it would add, to a folder with its own target folder. Only files that
 /// differ are written, so that cargo builds nothing twice.
 pub fn tree(project: &Project) -> Result<Project> {
     let folder = project.target.join("copy");
     let copy = Project { root: folder.join("tree"), target: folder.join("target"), isa: project.isa };
-    let mut command = Command::new("git");
-    command.args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"]).current_dir(&project.root);
-    let output = command.output().context("cannot start git")?;
-    if !output.status.success() {
-        bail!("`git ls-files` failed: a copy of the tree needs a repository");
-    }
-    let listing = String::from_utf8(output.stdout).context("a file name is not UTF-8")?;
-    let names: BTreeSet<&Path> = listing.split('\0').filter(|name| !name.is_empty()).map(Path::new).collect();
+    let names: BTreeSet<PathBuf> = files(&project.root, &[]).context("a copy of the tree")?.into_iter().collect();
     for name in &names {
         let (from, to) = (project.root.join(name), copy.root.join(name));
-        if !from.is_file() {
-            continue;
-        }
         let content = read(&from)?;
         if fs::read(&to).is_ok_and(|old| old == content) {
             continue;
@@ -35,7 +24,7 @@ pub fn tree(project: &Project) -> Result<Project> {
         let permissions = fs::metadata(&from).and_then(|data| fs::set_permissions(&to, data.permissions()));
         permissions.with_context(|| format!("cannot give {} its permissions", to.display()))?;
     }
-    remove_others(&copy.root, &copy.root, &|name| names.contains(name) && project.root.join(name).is_file())?;
+    remove_others(&copy.root, &copy.root, &|name| names.contains(name))?;
     Ok(copy)
 }
 
