@@ -44,7 +44,7 @@ extern "C" fn boot_rust(start_info: u64) -> ! {
     match boot(held, start_info) {
         Ok(first) => {
             account::add(held, frames::give_image_part(held, own::end_init(held)));
-            dispatch::run(first)
+            dispatch::run_rarely(first)
         }
         Err(error) => panic!("cannot start: {}", Text(error)),
     }

@@ -58,24 +58,29 @@ fn dispatch(number: usize) -> u64 {
     call(RUN, number)
 }
 
-/// Dispatches what may not run, now and then: the nucleus refuses it and nothing changes.
+/// Dispatches what may not run, now and then: the nucleus refuses it and nothing changes. It does not always refuse a scheduler
+/// that never reads: one that reads too slowly shall not die of it.
 #[cfg(feature = "trial")]
-fn dispatch_wrongly(ring: *mut Ring) {
+fn dispatch_wrongly(ring: *mut Ring, current: ThreadWord) {
     use core::sync::atomic::Ordering;
     /// The first thread there is carries orphans, of which there are none; the others are no threads.
     const NOBODY: [usize; 4] = [1, abi::MAX_THREADS, abi::MAX_THREADS + 88, usize::MAX];
+    /// After so many rounds it does not read until somebody ran.
+    const STUBBORN: usize = 16;
     let round = OWN.round.fetch_add(1, Ordering::Relaxed);
-    if is_unread(ring) {
+    if !is_unread(ring) {
+        dispatch(NOBODY[round % NOBODY.len()]);
+    } else if round.is_multiple_of(STUBBORN) {
+        while dispatch(current.number()) == Error::Again as u64 {}
+    } else {
         // Even to rest is refused while there is something new.
         dispatch(IDLE);
-    } else {
-        dispatch(NOBODY[round % NOBODY.len()]);
     }
 }
 
 extern "C" fn enter(event: u64, word: u64, ring: *mut Ring) -> ! {
     #[cfg(feature = "trial")]
-    dispatch_wrongly(ring);
+    dispatch_wrongly(ring, ThreadWord(word as u32));
     // SAFETY: the scheduler is never entered while it runs: this is the only use.
     let queues = unsafe { &mut (*in_register(OWN.instance.get())).queues };
     let current = ThreadWord(word as u32);
@@ -205,7 +210,7 @@ impl World for Here {
 
 extern "C" fn enter_one_of_several(event: u64, word: u64, cpu: u64, ring: *mut Ring) -> ! {
     #[cfg(feature = "trial")]
-    dispatch_wrongly(ring);
+    dispatch_wrongly(ring, ThreadWord(word as u32));
     // SAFETY: the scheduler is never entered while it runs: this is the only use.
     let instance = unsafe { &mut *OWN.instance.get() };
     let mut here = Here { cpu: cpu as usize % abi::MAX_CPUS, ring };

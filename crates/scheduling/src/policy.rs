@@ -132,8 +132,9 @@ impl Instance {
             if core::mem::replace(&mut self.kept, number as u16) != number as u16 {
                 held = number;
             }
-            self.add(word, Queues::prepend);
+            // Its own word in the ring, if there is one, is older.
             self.read(world, 0);
+            self.add(word, Queues::prepend);
         } else {
             if event != Event::Yielded as u64
                 && let Some(level) = level

@@ -7,7 +7,7 @@ use crate::cpus::assembly;
 use crate::cpus::{counters, cpu, lock, root, special, timer, translations};
 use crate::memory::{frames, shapes};
 use crate::objects::{Activation, Cpu, Entry, Reply, Runs, STEPS, SavedFrame, Seat, Thread, is_seat};
-use crate::pointer::{Held, Ref};
+use crate::pointer::{Held, Link, Ref};
 use crate::report::trace;
 use abi::Error;
 use abi::rights::Kind;
@@ -135,14 +135,14 @@ fn enter_specially(event: u64, word: u64, seat: Ref<Activation>) -> ! {
 /// Before a scheduler takes a seat, only one thread runs; when it ends, its successor does.
 fn boot_next(held: Held) -> ! {
     match seats(held).boot_successor.take() {
-        Some(thread) => run(thread),
+        Some(thread) => run_rarely(thread),
         None => panic!("the last boot thread ended before a scheduler sat"),
     }
 }
 
 /// Switches to a ready thread.
 #[inline(always)]
-pub fn run(thread: Ref<Thread>) -> ! {
+fn run(thread: Ref<Thread>) -> ! {
     let held = thread.held();
     cpu::this(held).preempt.set(false);
     let now = timer::now();
@@ -153,6 +153,13 @@ pub fn run(thread: Ref<Thread>) -> ! {
     cpu::this(held).thread.set(Some(thread));
     trace::run(thread);
     resume_top(thread)
+}
+
+/// As [`run`], where its speed does not count.
+#[cold]
+#[inline(never)]
+pub fn run_rarely(thread: Ref<Thread>) -> ! {
+    run(thread)
 }
 
 /// `op::DISPATCH`.
@@ -166,12 +173,18 @@ pub fn dispatch(held: Held, what: u64, number: u64) -> Reply {
         return hand_over_to(held, what, number).into();
     }
     if is_unread(cpu.ring.get()) {
-        if has_more(cpu) {
-            hand_over_step(cpu);
-        }
-        counters::all(held).again.up();
-        return Err(Error::Again).into();
+        return dispatch_unread(cpu, number);
     }
+    match chosen(cpu, number) {
+        Some(thread) => run(thread),
+        None => refuse(held),
+    }
+}
+
+/// The thread with that number, if it can run on this CPU. With [`IDLE`], idles.
+#[inline(always)]
+fn chosen(cpu: Ref<Cpu>, number: u64) -> Link<Thread> {
+    let held = cpu.held();
     if number as usize == IDLE {
         cpu.counts.dispatches.update(|value| value + 1);
         idle(held);
@@ -179,7 +192,7 @@ pub fn dispatch(held: Held, what: u64, number: u64) -> Reply {
     match numbers::by_number(held, number as usize) {
         Some(thread) if thread.can_run() && thread.cpu.get() == cpu => {
             cpu.counts.dispatches.update(|value| value + 1);
-            run(thread)
+            return Some(thread);
         }
         Some(thread) if thread.moves.get() && thread.runs.get() == Runs::Ready && thread.cpu.get() == cpu => {
             if thread.carries_orphans {
@@ -190,8 +203,38 @@ pub fn dispatch(held: Held, what: u64, number: u64) -> Reply {
         }
         _ => {}
     }
+    None
+}
+
+#[cold]
+fn refuse(held: Held) -> Reply {
     counters::all(held).not_runnable.up();
     Err(Error::NotRunnable).into()
+}
+
+/// `dispatch` refuses so many times in a row because of unread words.
+const REFUSALS: u8 = 16;
+/// How long a thread runs at most that was dispatched although there were unread words (microseconds).
+const MOMENT: u64 = 200;
+
+/// As [`dispatch`], if the scheduler's ring has unread words. That is refused, but not always: other CPUs can post words
+/// without a pause. A hand-over comes to an end by itself.
+#[cold]
+fn dispatch_unread(cpu: Ref<Cpu>, number: u64) -> Reply {
+    let dispatches = cpu.counts.dispatches.get();
+    if has_more(cpu) {
+        hand_over_step(cpu);
+    } else if cpu.refusals_of.replace(dispatches) != dispatches {
+        cpu.refusals.set(1);
+    } else if cpu.refusals.get() == REFUSALS {
+        let Some(thread) = chosen(cpu, number) else { return refuse(cpu.held()) };
+        thread.left.update(|left| left.min(timer::from_microseconds(MOMENT)));
+        run_rarely(thread)
+    } else {
+        cpu.refusals.update(|value| value + 1);
+    }
+    counters::all(cpu.held()).again.up();
+    Err(Error::Again).into()
 }
 
 /// As [`run`], for an orphan thread: an orphan whose turn is over goes behind those that wait. That is a step of its own.
@@ -203,7 +246,7 @@ fn run_orphan(thread: Ref<Thread>) {
     thread.fresh.set(false);
     thread.moves.set(thread.home.orphans.head().is_some());
     thread.cpu.get().counts.dispatches.update(|value| value + 1);
-    run(thread)
+    run_rarely(thread)
 }
 
 /// As [`resume_top`] after a call ended: a thread that waited for it may preempt the running one.

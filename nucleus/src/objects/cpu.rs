@@ -87,6 +87,10 @@ pub struct Cpu {
     pub extensions: Cell<u8>,
     /// Value of `counts.dispatches` to which `extensions` refers.
     pub extensions_of: Cell<u64>,
+    /// Refusals of `dispatch` because of unread words.
+    pub refusals: Cell<u8>,
+    /// Value of `counts.dispatches` to which `refusals` refers.
+    pub refusals_of: Cell<u64>,
     /// Root of the tree of deadlines set on this CPU.
     pub deadlines: Cell<Link<Activation>>,
     /// Time for which the timer is armed (ticks); `u64::MAX` = not armed.
@@ -191,6 +195,8 @@ impl Cpu {
             patience_ends: Cell::new(u64::MAX),
             extensions: Cell::new(0),
             extensions_of: Cell::new(0),
+            refusals: Cell::new(0),
+            refusals_of: Cell::new(0),
             deadlines: Cell::new(None),
             armed: Cell::new(u64::MAX),
             idle_since: Cell::new(0),
