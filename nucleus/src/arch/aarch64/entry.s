@@ -104,9 +104,9 @@ known_index:
     mov x17, #INTERRUPT
     b trap_user
     VECTOR
-    stp x16, x17, [sp, #-16]
-    mov x17, #SYSTEM_ERROR
-    b trap_user
+    stp x16, x17, [sp, #-16]        // SError: an exception of what runs here
+    mrs x16, esr_el1
+    b trap_class
     // From EL0 in AArch32: never.
     .rept 4
     VECTOR

@@ -4,7 +4,6 @@ use super::firmware::{self, LINES as KNOWN_LINES};
 use super::memory::DIRECT;
 use super::processor::{read, relax};
 use super::timer;
-use super::trap::SYSTEM_ERROR;
 use crate::objects::Interrupt;
 use crate::pointer::Boot;
 use core::arch::asm;
@@ -273,10 +272,7 @@ pub fn is_level(line: usize) -> bool {
 }
 
 /// Acknowledges the pending interrupt; gives its number, in version 2 with the CPU that sent it.
-pub fn claim(vector: u64) -> u32 {
-    if vector == SYSTEM_ERROR {
-        panic!("the machine reports an error (SError), syndrome {:#x}", read!("esr_el1"));
-    }
+pub fn claim(_: u64) -> u32 {
     let controller = CONTROLLER.get();
     if controller.version == 3 {
         // ICC_IAR1_EL1.
