@@ -533,10 +533,15 @@ fn new_labels(world: &World) -> Outcome<String> {
     Ok(named(&ends))
 }
 
-/// We have a tainted child, and want to accept its taint no more.
+/// We have a tainted child, and want to accept its taint no more. Before it come another child, and more thread numbers than a
+/// step looks at.
 fn children(world: &World) -> Outcome<String> {
+    const OTHERS: usize = 40;
+    let other = |_| op::domain_new(Entry::ACCOUNT, 0, "child").map(Owned::new);
+    let mut others = (0..OTHERS).map(other).collect::<Result<Vec<_>, _>>().map_err(text)?;
     let account = world.account(Side::Tainted).map_err(text)?;
     let child = world.child(Side::Tainted, &account).map_err(text)?;
+    others.truncate(1);
     let with = op::label_receive(world.handle, TWO).err().map_or(0, |error| error as u64);
     drop(child);
     let without = op::label_receive(world.handle, TWO).err().map_or(0, |error| error as u64);

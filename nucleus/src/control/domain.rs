@@ -4,7 +4,7 @@ use super::thread;
 use crate::cpus::{counters, cpu, timer};
 use crate::memory::{frames, labels, own, shapes, slab, space};
 use crate::objects::{Account, Activation, Domain, PerCpu, SLOW_FPU, Stop, USUAL};
-use crate::pointer::{Fresh, Held, Link, Nucleus, Ref};
+use crate::pointer::{Fresh, Link, Nucleus, Ref};
 use crate::report::trace;
 use abi::layout::PAGE_FAULT;
 use abi::{Error, MAX_CPUS, MAX_SLICE_MICROSECONDS};
@@ -38,11 +38,6 @@ static ALL: Nucleus<All> = Nucleus::new(All {
     count: Cell::new(0),
     walks: [const { Walk { walker: Cell::new(None), cursor: Cell::new(None) } }; MAX_CPUS],
 });
-
-/// All domains, the newest first. There are fewer than thread numbers, as each has an orphan thread.
-pub fn all(held: Held) -> impl Iterator<Item = Ref<Domain>> {
-    core::iter::successors(ALL.get(held).first.get(), |domain| domain.next.get())
-}
 
 /// Domains passed between two preemption points.
 const DOMAINS_PASSED: usize = 32;

@@ -4,13 +4,13 @@
 //! one per step. Meanwhile, a call from or to the domain first does steps of the change. So no caller blocks on a preempted
 //! thread, and no call in flight was judged by labels that are about to be replaced.
 
-use super::{chain, domain as domains};
+use super::{chain, numbers};
 use crate::cpus::{assembly, cpu};
 use crate::memory::mapping::Shown;
 use crate::memory::{labels, mapping, space};
 use crate::objects::{
-    Activation, Changes, Domain, Entry, Labelled, OPEN, PLAIN, Part, SLOW_LABELS, Semaphore, Stage, State, Stop, USUAL,
-    Wait,
+    Activation, Changes, Domain, Entry, Labelled, OPEN, PLAIN, Part, SLOW_LABELS, Semaphore, Stage, State, Stop,
+    Thread, USUAL, Wait,
 };
 use crate::pointer::{Held, Link, Nucleus, Ref};
 use abi::Error;
@@ -357,13 +357,21 @@ fn look_at_maker(domain: Ref<Domain>, labelled: Ref<Labelled>) -> Result<Look, S
     }
 }
 
-/// Highest number first, as in the list of all.
+/// Thread numbers that a step checks. Each domain has an orphan thread.
+const NUMBERS: usize = 32;
+
+/// In the order of the numbers of their orphan threads.
 fn look_at_child(domain: Ref<Domain>, labelled: Ref<Labelled>) -> Result<Look, Stop> {
-    let done = labelled.stage.get().done;
-    let is_next = |child: &Ref<Domain>| child.maker == Some(domain) && (done == 0 || child.number < done);
-    let Some(child) = domains::all(domain.held()).find(is_next) else { return Ok(Look::Over) };
-    match stays(domain, labelled, child, How::IsReportedTo)? {
-        Some(true) => Ok(Look::Past(child.number)),
+    let (held, done) = (domain.held(), labelled.stage.get().done as usize);
+    if done >= numbers::used(held) {
+        return Ok(Look::Over);
+    }
+    let end = done + NUMBERS;
+    let is_child = |thread: &Ref<Thread>| thread.carries_orphans && thread.home.maker == Some(domain);
+    let child = (done..end).find_map(|number| numbers::by_number(held, number).filter(is_child));
+    let Some(child) = child else { return Ok(Look::Past(end as u64)) };
+    match stays(domain, labelled, child.home, How::IsReportedTo)? {
+        Some(true) => Ok(Look::Past(child.number as u64 + 1)),
         Some(false) => Err(Error::Flow.into()),
         None => Ok(Look::Again),
     }

@@ -202,10 +202,14 @@ fn change(operands: &Operands, requested: LabelChange) -> Outcome {
     }
 }
 
+/// Flag in an activation's `progress`: the bits below are a handle. No other operation sets it. Without it a domain that
+/// replaces its code between two steps could own a handle of its choice.
+const IS_HANDLE: u64 = 1 << 62;
+
 /// A handle that was never given out before. A restarted operation gets the same one, from its progress.
 fn new_handle(operands: &Operands) -> Result<Handle, Stop> {
     let (progress, handles) = (&operands.0.progress, HANDLES.get(operands.held()));
-    if let Some(handle) = progress.get().checked_sub(1).and_then(Handle::new) {
+    if let Some(handle) = Handle::new(progress.get() ^ IS_HANDLE) {
         return Ok(handle);
     }
     let mut made = handles.get().ok_or(Error::Empty)?;
@@ -217,6 +221,6 @@ fn new_handle(operands: &Operands) -> Result<Handle, Stop> {
         next == Next::Again
     });
     let Next::Handle(handle) = next else { return Err(Error::NoHandles.into()) };
-    progress.set(handle.number() + 1);
+    progress.set(handle.number() | IS_HANDLE);
     Ok(handle)
 }
