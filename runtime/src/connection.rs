@@ -62,7 +62,7 @@ pub trait Source {
     ///
     /// # Errors
     ///
-    /// `Revoked`: there is none at present. `Empty`: nobody has such a service, or the component that has it stays dead. `NoRight`:
+    /// `Revoked`: there is none at present. `Empty`: nobody has such a service, or the component that has it stays dead. `Confined`:
     /// this program may not reach it.
     fn open(&self) -> Result<Entry, Error>;
     /// What a connection that gives up calls it.
@@ -130,7 +130,7 @@ impl Source for Name<'_> {
                 Err(Error::Revoked)
             }
             Err(Failure::Refused(NamesError::NotFound | NamesError::BadName)) => Err(Error::Empty),
-            Err(Failure::Refused(NamesError::Confined)) => Err(Error::NoRight),
+            Err(Failure::Refused(NamesError::Confined)) => Err(Error::Confined),
             Err(_) => Err(Error::BadArgument),
         }
     }
@@ -252,7 +252,7 @@ impl<S: Source> Connection<S> {
             let (result, died) = match entry {
                 Ok(entry) => (call(Direct(entry)), &mut died),
                 Err(error) => {
-                    if error == Error::NoRight {
+                    if error == Error::Confined {
                         say(self.source.service(), "is not on the list of what this program may reach");
                     }
                     (Err(error), &mut died_opening)

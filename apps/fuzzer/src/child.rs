@@ -30,7 +30,7 @@ const ROUND: u64 = 300;
 const ENOUGH: u64 = 8;
 
 /// Operations that are drawn.
-const OPERATIONS: [usize; 27] = [
+const OPERATIONS: [usize; 28] = [
     op::THREAD_ID,
     op::CLOCK,
     op::CALLER,
@@ -55,6 +55,7 @@ const OPERATIONS: [usize; 27] = [
     op::PORT_NEW,
     op::INTERRUPT_BIND,
     op::IO,
+    op::DISPATCH,
     op::INFO,
     op::ENTRY_INFO,
     op::IPC,

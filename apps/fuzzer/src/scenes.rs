@@ -3,13 +3,13 @@
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use runtime::abi::{Control, Error, NEVER, layout, op, rights};
+use runtime::abi::{Control, Error, MAX_PRIORITY, NEVER, layout, op, rights};
 use runtime::entry::Entry;
 use runtime::server::{self, ServeWord};
 use runtime::thread::Thread;
 use runtime::{op as operation, table};
 
-use crate::calls::{Child, FIRST, THINGS};
+use crate::calls::{Child, FIRST, PAGE, THINGS};
 use fuzzer::histogram;
 
 /// Indices that only scenes use: behind the things.
@@ -139,16 +139,24 @@ impl Child {
 
     /// Calls that the nucleus refuses in any state, each for a cause that no other scene meets.
     fn impossible(&mut self) {
-        let (account, domain) = (OWN, OWN + 1);
+        let (account, domain, raised) = (OWN, OWN + 1, OWN + 2);
         self.call(op::ACCOUNT_NEW, [self.account, 20, account, 0, 0, 0]);
         self.call(op::DOMAIN_NEW, [account, 0, domain, NAME, 0, 0]);
+        self.call(op::ENTRY_COPY, [0, self.semaphore, 0, raised, rights::COPY.into(), 0]);
         self.call(op::ACTIVATION_NEW, [domain, NOWHERE, 0, 0, 0, 0]);
         for reserved in [layout::MESSAGE_START, layout::WINDOWS] {
             let order = self.random.below(4);
             self.call(op::UNMAP, [domain, reserved, order, rights::MAP_READ, 0, 0]);
             self.call(op::DOMAIN_SET, [domain, op::SET_LABELS, 0, 0, 0, 0]);
             self.call(op::THREAD_EX_REGS, [0, NEVER, NEVER, 0, 0, 0]);
+            self.call(op::DOMAIN_SET, [domain, op::SET_DEATH_SEMAPHORE, raised, 0, 0, 0]);
+            self.call(op::DOMAIN_SET, [layout::DOMAIN as u64, op::SET_DEATH_SEMAPHORE, self.semaphore, 0, 0, 0]);
+            self.call(op::DOMAIN_SET, [domain, op::SET_MAX_PRIORITY, MAX_PRIORITY as u64, 0, 0, 0]);
+            self.call(op::MAP, [domain, PAGE, PAGE, order, rights::MAP_WRITE | rights::MAP_EXECUTE, 0]);
+            let foreign = self.random.any() >> 4;
+            self.call(op::LABEL, [op::LABEL_RECEIVE, foreign, 4, 0, 0, 0]);
         }
+        self.remove(raised);
         self.remove(domain);
         self.remove(account);
     }

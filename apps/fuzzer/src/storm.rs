@@ -149,7 +149,7 @@ impl ServeWord for Pager {
             return 1;
         } else if (layout::PROGRAM_START..layout::PROGRAM_END).contains(&page) {
             match map(page, MAP_READ | MAP_EXECUTE) {
-                status if status == Error::NoRight as u64 => map(page, MAP_READ),
+                status if status == Error::PageRights as u64 => map(page, MAP_READ),
                 status => status,
             }
         } else {

@@ -101,13 +101,13 @@ pub const ALL: &[Case] = &[
     Case::refusal("map-crooked", "flexpage that is not aligned to its size", Error::NotAligned, || {
         map_to(CODE, PLACE + PAGE, 4, MAP_READ)
     }),
-    Case::refusal("map-read-only", "page that may only be read mapped writable", Error::NoRight, || {
+    Case::refusal("map-read-only", "page that may only be read mapped writable", Error::PageRights, || {
         map_to(constant(), PLACE, 0, MAP_READ | MAP_WRITE)
     }),
-    Case::refusal("map-not-code", "page that may not be executed mapped executable", Error::NoRight, || {
+    Case::refusal("map-not-code", "page that may not be executed mapped executable", Error::PageRights, || {
         map_to(constant(), PLACE, 0, MAP_READ | MAP_EXECUTE)
     }),
-    Case::refusal("map-write-execute", "page mapped writable and executable", Error::NoRight, || {
+    Case::refusal("map-write-execute", "page mapped writable and executable", Error::WritableCode, || {
         map_to(constant(), PLACE, 0, MAP_READ | MAP_WRITE | MAP_EXECUTE)
     }),
     Case::refusal("map-odd-rights", "mapping with rights that do not exist", Error::BadArgument, || {

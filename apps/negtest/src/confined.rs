@@ -192,7 +192,7 @@ fn table() -> Result<String, String> {
     // Nor is it passed on in the table.
     for rights in [0, ALL_RIGHTS] {
         let copied = op::entry_copy(Entry::OWN, Entry::NAMES, Entry::OWN, free, rights);
-        expect("a copy", copied.map(drop), Err(Error::NoRight))?;
+        expect("a copy", copied.map(drop), Err(Error::WrongKind))?;
     }
     table::free(free);
     listed()?;

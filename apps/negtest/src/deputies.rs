@@ -11,9 +11,10 @@ use protocols::listing::Listing;
 use protocols::parent::{ParentClient, ParentError};
 use protocols::process::{ChildClient, Force, KEPT, ProcessClient, ProcessError};
 use protocols::sigma0::{Sigma0Client, Sigma0Error};
+use runtime::abi::info::{self, status};
 use runtime::abi::layout::FIRST_FREE;
 use runtime::abi::rights::{ALL as ALL_RIGHTS, CONTROL, COPY, MAP_READ, MAP_WRITE, READ, UNMAP_SELF, WRITE};
-use runtime::abi::{Error, PAGE_BYTES, info::status, layout};
+use runtime::abi::{Error, PAGE_BYTES, layout};
 use runtime::connection::{Connection, Direct, Name};
 use runtime::entry::Owned;
 use runtime::op::Schedule;
@@ -477,9 +478,11 @@ impl ServeWord for Nobody {
 fn late() -> Result<String, String> {
     let runs = child("null", 256).map_err(text)?;
     let runs = ChildClient(Direct(runs.entry()));
-    expect("its domain", runs.domain(), ProcessError::NotAllowed)?;
-    expect("its start", runs.start(), ProcessError::NotAllowed)?;
+    expect("its domain", runs.domain(), ProcessError::Runs)?;
+    expect("its start", runs.start(), ProcessError::Runs)?;
     end(ChildClient(runs.0))?;
+    expect("a list that is not there", proc().inspect(99, 0, &mut [0; 64]), ProcessError::NoSuchList)?;
+    expect("a list without room", proc().inspect(info::DOMAIN, 0, &mut [0; 8]), ProcessError::NoRoom)?;
     expect("a second wait", runs.wait(), ProcessError::NoSuchProcess)?;
     expect("a second look", runs.ended(), ProcessError::NoSuchProcess)?;
     expect("a second end", runs.kill(), ProcessError::NoSuchProcess)?;
@@ -491,7 +494,7 @@ fn late() -> Result<String, String> {
         return Err("ended by its domain: that must not be".to_string());
     }
     held.start().map_err(text)?;
-    expect("a second start", held.start(), ProcessError::NotAllowed)?;
+    expect("a second start", held.start(), ProcessError::Runs)?;
     end(held)?;
     Ok(format!("refused: {}, then: {}", ProcessError::NotAllowed, ProcessError::NoSuchProcess))
 }

@@ -307,16 +307,16 @@ fn inherited() -> Result<String, String> {
     let one = Other::start(0)?;
     let handle = op::label_handle().map_err(text)?;
     op::label_receive(handle, THREE).map_err(text)?;
-    let no_right = Error::NoRight as u64;
-    expect("a child of ours, which owns nothing", child_sets(operations::LABEL_SEND, handle, STAR), Ok(no_right))?;
+    let not_owned = Error::NotOwned as u64;
+    expect("a child of ours, which owns nothing", child_sets(operations::LABEL_SEND, handle, STAR), Ok(not_owned))?;
     expect("a child of one without taint", one.ask(SPAWN, handle, ONE), Ok(0))?;
     let theirs = one.ask(HANDLE, 0, 0).map_err(text)?;
     expect("to accept its own", one.ask(RECEIVE, theirs, THREE), Ok(0))?;
-    expect("a child of the owner, which does not", one.ask(SPAWN_RECEIVES, theirs, THREE), Ok(no_right))?;
+    expect("a child of the owner, which does not", one.ask(SPAWN_RECEIVES, theirs, THREE), Ok(not_owned))?;
     expect("the taint", one.ask(SEND, handle, THREE), Ok(0))?;
     expect("a child that it could not talk to", one.ask(SPAWN, handle, THREE), Err(Error::Flow))?;
     let trusted = Child::with_flags(operations::DOMAIN_TRUSTED).map(drop);
-    expect("a child that owns everything", trusted, Err(Error::NoRight))?;
+    expect("a child that owns everything", trusted, Err(Error::NotOwned))?;
     one.end()?;
     op::label_send(handle, ONE).map_err(text)?;
     Ok("it is as tainted, and owns nothing".to_string())
@@ -327,13 +327,13 @@ fn lowered() -> Result<String, String> {
     let handle = op::label_handle().map_err(text)?;
     let steps = [
         (SEND, TWO, Ok(0)),
-        (SEND, ONE, Err(Error::NoRight)),
-        (SEND, STAR, Err(Error::NoRight)),
+        (SEND, ONE, Err(Error::NotOwned)),
+        (SEND, STAR, Err(Error::NotOwned)),
         (SEND, TWO, Ok(0)),
         (SEND, THREE + 1, Err(Error::BadArgument)),
-        (RECEIVE, THREE, Err(Error::NoRight)),
+        (RECEIVE, THREE, Err(Error::NotOwned)),
         (RECEIVE, ONE, Ok(0)),
-        (RECEIVE, TWO, Err(Error::NoRight)),
+        (RECEIVE, TWO, Err(Error::NotOwned)),
         (RECEIVE, u64::MAX, Err(Error::BadArgument)),
     ];
     for (what, level, right) in steps {
@@ -346,7 +346,7 @@ fn lowered() -> Result<String, String> {
     expect("no such way", unknown, Error::BadArgument as u64)?;
     one.end()?;
     op::label_send(handle, ONE).map_err(text)?;
-    Ok(format!("refused: {}", Error::NoRight))
+    Ok(format!("refused: {}", Error::NotOwned))
 }
 
 fn pager() -> Result<String, String> {

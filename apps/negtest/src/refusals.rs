@@ -65,7 +65,7 @@ pub const ALL: &[Case] = &[
     Case::refusal("map-unmapped", "mapping of a page that is not there", Error::NotMapped, || {
         with_child(|child| map(child, 0x4000_0000, 0x5000_0000, 0, op_rights(1)))
     }),
-    Case::refusal("map-writable-code", "own code mapped writable elsewhere", Error::NoRight, || {
+    Case::refusal("map-writable-code", "own code mapped writable elsewhere", Error::PageRights, || {
         with_child(|child| map(child, layout::PROGRAM_START, 0x5000_0000, 0, op_rights(3)))
     }),
     Case::refusal("map-occupied", "mapping where something is mapped", Error::Occupied, || {

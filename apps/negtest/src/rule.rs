@@ -19,26 +19,26 @@ const LOW: Schedule = Schedule { priority: 0, slice: 1_000 };
 
 /// All of them, with the error that is right.
 pub const ALL: &[Case] = &[
-    Case::refusal("slice-long", "a slice longer than the domain's longest", Error::NoRight, || {
+    Case::refusal("slice-long", "a slice longer than the domain's longest", Error::AboveOwn, || {
         schedule(Entry(0), Schedule { priority: HIGHEST, slice: LONGEST + 1 })
     }),
-    Case::refusal("slice-thread", "a thread with a slice longer than the domain's longest", Error::NoRight, || {
+    Case::refusal("slice-thread", "a thread with a slice longer than the domain's longest", Error::AboveOwn, || {
         thread_in(Entry::DOMAIN, Schedule { priority: 0, slice: LONGEST + 1 })
     }),
-    Case::refusal("slice-child", "a thread of another domain with a slice longer than ours", Error::NoRight, || {
+    Case::refusal("slice-child", "a thread of another domain with a slice longer than ours", Error::AboveOwn, || {
         with_victim(|victim| thread_in(victim, Schedule { priority: 0, slice: LONGEST + 1 }))
     }),
-    Case::refusal("slice-bound", "a child's slices bounded below what it asks for", Error::NoRight, || {
+    Case::refusal("slice-bound", "a child's slices bounded below what it asks for", Error::AboveOwn, || {
         with_victim(|victim| {
             op::domain_set_max_slice(victim, 999)?;
             thread_in(victim, Schedule { priority: 0, slice: 999 })?;
             thread_in(victim, LOW)
         })
     }),
-    Case::refusal("slice-more", "a domain's longest slice set above the setter's", Error::NoRight, || {
+    Case::refusal("slice-more", "a domain's longest slice set above the setter's", Error::AboveOwn, || {
         with_victim(|victim| op::domain_set_max_slice(victim, u64::from(LONGEST) + 1))
     }),
-    Case::refusal("slice-own", "the own longest slice raised again", Error::NoRight, || {
+    Case::refusal("slice-own", "the own longest slice raised again", Error::AboveOwn, || {
         let child = Child::new()?;
         op::domain_set_max_slice(child.entry(), 1_000)?;
         status(child.calls(abi_op::DOMAIN_SET as u64, [0, abi_op::SET_MAX_SLICE, 1_001, 0, 0, 0]))
@@ -55,13 +55,13 @@ pub const ALL: &[Case] = &[
     Case::refusal("share-own", "a program's own share of time lifted", Error::Empty, || {
         op::domain_set_share(Entry::DOMAIN, 0)
     }),
-    Case::refusal("lower-caller", "a callee that changes its caller's thread", Error::NoRight, || {
+    Case::refusal("lower-caller", "a callee that changes its caller's thread", Error::Borrowed, || {
         let before = op::thread_schedule(Entry::OWN, Schedule { priority: HIGHEST, slice: LONGEST })?;
         let refused = callees::lowers_caller();
         let after = op::thread_schedule(Entry::OWN, Schedule { priority: HIGHEST, slice: LONGEST })?;
         if before.priority == after.priority { refused } else { Ok(()) }
     }),
-    Case::refusal("raise-other", "a thread raised above the caller's highest priority", Error::NoRight, || {
+    Case::refusal("raise-other", "a thread raised above the caller's highest priority", Error::AboveOwn, || {
         with_victim(|victim| {
             let thread = Owned::new(new_thread(victim, LOW)?);
             let child = Child::new()?;
@@ -71,21 +71,21 @@ pub const ALL: &[Case] = &[
             status(child.calls(abi_op::THREAD_SCHEDULE as u64, [given, schedule, 0, 0, 0, 0]))
         })
     }),
-    Case::refusal("ceiling-high", "a portal with a ceiling above the highest priority", Error::NoRight, || {
+    Case::refusal("ceiling-high", "a portal with a ceiling above the highest priority", Error::AboveOwn, || {
         with_portal(u64::from(HIGHEST) + 1)
     }),
     Case::refusal("ceiling-none", "a portal with a ceiling that is no priority", Error::BadArgument, || {
         with_portal(64)
     }),
-    Case::refusal("death-own", "the own notice of death led elsewhere", Error::NoRight, || {
+    Case::refusal("death-own", "the own notice of death led elsewhere", Error::NotMaker, || {
         let semaphore = Owned::new(op::semaphore_new(Entry::ACCOUNT, 0)?);
         op::domain_set_death_semaphore(Entry::OWN, semaphore.entry())
     }),
-    Case::refusal("death-by-name", "the same by the entry of the own domain", Error::NoRight, || {
+    Case::refusal("death-by-name", "the same by the entry of the own domain", Error::NotMaker, || {
         let semaphore = Owned::new(op::semaphore_new(Entry::ACCOUNT, 0)?);
         op::domain_set_death_semaphore(Entry::DOMAIN, semaphore.entry())
     }),
-    Case::refusal("death-by-child", "the same by a child that was given the entry", Error::NoRight, || {
+    Case::refusal("death-by-child", "the same by a child that was given the entry", Error::NotMaker, || {
         let child = Child::new()?;
         let own = child.give(Entry::DOMAIN, rights::ALL)?;
         let semaphore = Owned::new(op::semaphore_new(Entry::ACCOUNT, 0)?);

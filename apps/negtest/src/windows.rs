@@ -316,7 +316,7 @@ fn taken(rights: u64) -> Result<String, String> {
         let seen = ask(entry.entry(), ANSWER, 0, address | 1);
         if rights & MAP_READ == 0 {
             expect("the page", [page.0[0].load(Ordering::SeqCst), page.0[1].load(Ordering::SeqCst)], [MARK, 0])?;
-            expect("a window to be written", refused, Err(Error::NoRight))?;
+            expect("a window to be written", refused, Err(Error::PageRights))?;
             expect("a window to be read", seen, Ok([MARK, 0]))?;
         } else {
             expect("a window on nothing", [refused, seen], [Err(Error::NotMapped); 2])?;

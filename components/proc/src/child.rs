@@ -225,7 +225,7 @@ fn nucleus(error: Error) -> ProcessError {
 }
 
 /// The refusal for an error that starting a program never meets if all is well. The log has the error.
-fn failed(who: &str, error: impl core::fmt::Display) -> ProcessError {
+pub fn failed(who: &str, error: impl core::fmt::Display) -> ProcessError {
     log_for_caller!("{who}: {error}");
     ProcessError::Failed
 }
@@ -233,7 +233,6 @@ fn failed(who: &str, error: impl core::fmt::Display) -> ProcessError {
 fn cpus(error: Error) -> ProcessError {
     match error {
         Error::BadArgument => ProcessError::NoCpu,
-        Error::NoRight => ProcessError::NotAllowed,
         error => nucleus(error),
     }
 }

@@ -101,14 +101,14 @@ impl ProcessServer for Processes {
             info::SHAPE => size_of::<info::Shape>(),
             info::CODE => size_of::<info::Code>(),
             info::LOG | info::LOG_PROGRAMS => into.len(),
-            _ => return Err(ProcessError::NotAllowed),
+            _ => return Err(ProcessError::NoSuchList),
         };
         // Callers that may end programs see all of them, also those in compartments.
         let list = if badge == 0 { what | info::UNTAINTED } else { what };
         let reported = op::info(Entry::SPECIAL, list, position, |bytes, next| {
             let count = bytes.len().min(size);
             if count > into.len() {
-                return Err(ProcessError::NotAllowed);
+                return Err(ProcessError::NoRoom);
             }
             into[..count].copy_from_slice(&bytes[..count]);
             // A buffer shorter than the log's answer: the rest is asked for again.
@@ -119,7 +119,7 @@ impl ProcessServer for Processes {
         match reported {
             Ok(result) => result,
             Err(abi::Error::Empty) => Ok((0, 0)),
-            Err(_) => Err(ProcessError::NotAllowed),
+            Err(error) => Err(child::failed("a list", error)),
         }
     }
 

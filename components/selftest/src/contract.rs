@@ -170,7 +170,7 @@ impl Case<'_> {
     fn copy(&self, rights: u8) -> Result<bool, &'static str> {
         let source = self.world.entry(self.row.operands[self.operand].kind).ok_or("nothing to copy")?;
         match call(numbers::ENTRY_COPY, [0, source, 0, TRIED, rights.into(), 0]) {
-            Err(Error::NoRight) => Ok(false),
+            Err(Error::NoRight | Error::WrongKind) => Ok(false),
             outcome => outcome.map(|_| true).map_err(Error::text),
         }
     }
@@ -284,10 +284,10 @@ fn ends(
 const HIGHEST: u64 = 18;
 
 fn priorities() -> Result<(), &'static str> {
-    use Error::{BadArgument, NoRight};
+    use Error::{AboveOwn, BadArgument};
     let last = abi::MAX_PRIORITY as u64;
     let of_caller =
-        [(HIGHEST, Ok(())), (HIGHEST + 1, Err(NoRight)), (last, Err(NoRight)), (last + 1, Err(BadArgument))];
+        [(HIGHEST, Ok(())), (HIGHEST + 1, Err(AboveOwn)), (last, Err(AboveOwn)), (last + 1, Err(BadArgument))];
     let far = (u64::MAX, Err(BadArgument));
     let [a, b, c, d] = of_caller;
     let all = [a, b, c, d, far];
@@ -308,7 +308,7 @@ fn priorities() -> Result<(), &'static str> {
     ends(
         "a thread of a lower domain",
         (numbers::THREAD_NEW, new, 4),
-        &[(4 | SCHEDULE, Err(NoRight)), (3 | SCHEDULE, Ok(()))],
+        &[(4 | SCHEDULE, Err(AboveOwn)), (3 | SCHEDULE, Ok(()))],
     )
 }
 
@@ -386,7 +386,7 @@ fn shared() -> Result<(), &'static str> {
     call(numbers::UNMAP, [VICTIM, FREE_START, 0, MAP_READ | UNMAP_SELF, 0, 0]).map_err(Error::text)?;
     let done = grant(MAP_READ | MAP_EXECUTE);
     let _ = call(numbers::UNMAP, [0, FREE_START, 0, MAP_READ | UNMAP_SELF, 0, 0]);
-    hold(refused == Err(Error::NoRight), "it does")?;
+    hold(refused == Err(Error::PageRights), "it does")?;
     done.map_err(|_| "and alone it does not")
 }
 

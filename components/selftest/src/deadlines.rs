@@ -238,7 +238,7 @@ fn passed() -> Result<(), &'static str> {
 
 fn not_allowed() -> Result<(), &'static str> {
     let (portal, _) = open().map_err(|error| error.text())?;
-    hold(call(portal, 0, 0, op::clock() + MILLISECOND) == Err(Error::NoRight), "not refused")
+    hold(call(portal, 0, 0, op::clock() + MILLISECOND) == Err(Error::NoDeadline), "not refused")
 }
 
 fn with_badge() -> Result<(), &'static str> {

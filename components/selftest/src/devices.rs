@@ -106,7 +106,7 @@ fn registers() -> Result<(), &'static str> {
     // SAFETY: nothing here refers to the page.
     let given = |rights| unsafe { op::map(other.entry(), PLACE, PLACE, 0, rights) };
     for grant in [0, MAP_GRANT] {
-        hold(given(MAP_READ | MAP_EXECUTE | grant) == Err(Error::NoRight), "registers were made executable")?;
+        hold(given(MAP_READ | MAP_EXECUTE | grant) == Err(Error::PageRights), "registers were made executable")?;
     }
     given(MAP_READ | MAP_WRITE).map_err(text)?;
     hold(given(MAP_READ) == Err(Error::Occupied), "it is not there")?;

@@ -101,7 +101,7 @@ impl World {
         op::label_send(secret, ONE)?;
         check(op::label_levels(secret)? == [ONE, THREE])?;
         op::label_receive(secret, TWO)?;
-        check(op::label_receive(secret, THREE) == Err(Error::NoRight))
+        check(op::label_receive(secret, THREE) == Err(Error::NotOwned))
         // [end]
     }
 }

@@ -167,9 +167,9 @@ fn refusals() -> Result<(), &'static str> {
     let label = Owned::new(op::label_new(LabelFrom::Level(abi::level::THREE)).map_err(text)?);
     op::label_put(label.entry(), 0x1234, abi::level::ONE).map_err(text)?;
     let ds = Options { decontaminate_send: Some(label.entry()), ..NONE };
-    hold(port::send(port.entry(), &[], &ds) == Err(Error::NoRight), "who owns nothing decontaminates")?;
+    hold(port::send(port.entry(), &[], &ds) == Err(Error::NotOwned), "who owns nothing decontaminates")?;
     let dr = Options { decontaminate_receive: Some(label.entry()), ..NONE };
-    hold(port::send(port.entry(), &[], &dr) == Err(Error::NoRight), "who owns nothing has others accept more")?;
+    hold(port::send(port.entry(), &[], &dr) == Err(Error::NotOwned), "who owns nothing has others accept more")?;
     let outcome = port.entry();
     drop(port);
     hold(port::send(sends.entry(), &[], &NONE) == Err(Error::Revoked), "a copy of a port that went")?;
@@ -395,7 +395,7 @@ fn along_refused() -> Result<(), &'static str> {
     let with = |entry| port::send(port.entry(), &[], &Options { along: Some(entry), ..NONE });
     let semaphore = Owned::new(op::semaphore_new(Entry::OWN, 0).map_err(text)?);
     let fixed = op::entry_duplicate(semaphore.entry(), rights::ALL & !rights::COPY).map(Owned::new).map_err(text)?;
-    hold(with(Entry(abi::op::CLOCK)) == Err(Error::NoRight), "a kernel operation")?;
+    hold(with(Entry(abi::op::CLOCK)) == Err(Error::WrongKind), "a kernel operation")?;
     hold(with(fixed.entry()) == Err(Error::NoRight), "an entry that may not be copied")?;
     hold(with(Entry(400)) == Err(Error::Empty), "nothing")?;
     hold(with(Entry(1 << 20)) == Err(Error::BadIndex), "an index beyond all")?;

@@ -276,11 +276,11 @@ impl World {
                 word = made.number();
             }
             Step::Send(handle, level) => {
-                let send = rules::raised_at(&own.send, *handle, *level).ok_or(Error::NoRight)?;
+                let send = rules::raised_at(&own.send, *handle, *level).ok_or(Error::NotOwned)?;
                 self.change(who, Labels { send, ..own }, true, chain)?;
             }
             Step::Receive(handle, level) => {
-                let receive = rules::accepted_at(&own, *handle, *level).ok_or(Error::NoRight)?;
+                let receive = rules::accepted_at(&own, *handle, *level).ok_or(Error::NotOwned)?;
                 self.change(who, Labels { receive, ..own }, true, chain)?;
             }
             Step::Explicit(is) => self.models[who].labels.is_explicit = *is,
@@ -337,7 +337,7 @@ impl World {
             Step::Message(to, bytes, places) => {
                 let optional = self.optional(who, places);
                 if !rules::may_send(&own.send, &optional) {
-                    return Err(Error::NoRight);
+                    return Err(Error::NotOwned);
                 }
                 let effective = rules::effective(&own.send, &optional);
                 let messages = &mut self.models[*to].messages;

@@ -161,7 +161,7 @@ fn refused() -> Result<(), &'static str> {
     }
     // SAFETY: it may be read there.
     unsafe { op::map(keeper.domain.entry(), at, THERE + 0x10_0000, 0, MAP_READ) }.map_err(text)?;
-    hold(keeper.call(at | 1, 0) == Err(Error::NoRight), "a page that is shared")?;
+    hold(keeper.call(at | 1, 0) == Err(Error::Shared), "a page that is shared")?;
     // SAFETY: it is ours alone again.
     unsafe { op::unmap(Entry::OWN, at, 0, MAP_READ) }.map_err(text)?;
     hold(torn.iter().all(|page| page.0 == [7; PAGE_BYTES]), "a page changed")?;

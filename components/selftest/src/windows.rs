@@ -113,7 +113,7 @@ fn refused() -> Result<(), &'static str> {
         (0x3900_0000 | 1, Error::NotMapped),
         (0x39_0000_0000 | 1, Error::NotMapped),
         (0x1000 | 1, Error::NotMapped),
-        (code | WRITABLE | 1, Error::NoRight),
+        (code | WRITABLE | 1, Error::PageRights),
         (layout::MESSAGE_START | 1, Error::Reserved),
         (layout::USER_END | 1, Error::BadAddress),
         ((layout::WINDOWS - PAGE_BYTES as u64) | 2, Error::Reserved),
@@ -297,7 +297,7 @@ fn handed_on() -> Result<(), &'static str> {
         (16, most, 1, 0, 80 - 5 * most, most),
         (1, 1, 1, 0, u64::MAX - Error::BadArgument as u64, 0),
         (2, 3, 1, 0, u64::MAX - Error::BadArgument as u64, 1),
-        (2, 1, 0, WRITABLE, u64::MAX - Error::NoRight as u64, 0),
+        (2, 1, 0, WRITABLE, u64::MAX - Error::PageRights as u64, 0),
     ] {
         for lends in [0, WRITABLE] {
             if wants != 0 && lends != 0 {

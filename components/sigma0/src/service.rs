@@ -30,7 +30,7 @@ fn reported(error: Error) -> Sigma0Error {
         Error::NoFrames => Sigma0Error::NoFrames,
         Error::Occupied => Sigma0Error::Occupied,
         Error::BadAddress | Error::NotAligned | Error::Reserved => Sigma0Error::BadAddress,
-        Error::BadArgument | Error::NoRight => Sigma0Error::BadRights,
+        Error::BadArgument | Error::WritableCode => Sigma0Error::BadRights,
         _ => Sigma0Error::Failed,
     }
 }

@@ -10,15 +10,19 @@ macro_rules! errors {
         impl Error {
             /// Every error with its code, for tables and tests.
             pub const ALL: &'static [Error] = &[$(Error::$name),*];
-            /// The error of a status word; `Ok` for 0 and for unknown codes `BadArgument`.
+            /// The error of a status word; `Ok` for 0.
             pub const fn from_status(status: u64) -> Result<(), Error> {
-                match status { 0 => Ok(()), $($number => Err(Error::$name),)* _ => Err(Error::BadArgument) }
+                match status { 0 => Ok(()), $($number => Err(Error::$name),)* _ => Err(Error::Unknown) }
             }
-            /// What happened, for people.
-            pub const fn text(self) -> &'static str {
+            /// As [`Self::text`], for who needs a few texts, as constants: the others are not linked.
+            pub const fn text_alone(self) -> &'static str {
                 match self { $(Error::$name => $doc,)* }
             }
         }
+
+        /// The texts in the order of the codes, each with a line feed behind it. This takes less room than a table of them,
+        /// and each program has it.
+        const TEXTS: &str = concat!($($doc, "\n"),*);
     };
 }
 
@@ -69,7 +73,48 @@ errors! {
     44 TooManyChanges "the labels of the domain were changed as often as can be counted"
     45 NoHandles "all handles were given out"
     46 Full "the server has no room for one more"
+    47 NotOwned "the domain does not own the handle"
+    48 AboveOwn "more than the domain itself may have"
+    49 NotMaker "only the maker of the domain may do that"
+    50 PageRights "the page does not have that right"
+    51 WritableCode "a page is never both writable and executable"
+    52 Shared "other domains have the page, too"
+    53 NotScheduler "the caller does not schedule this CPU"
+    54 IsScheduler "a scheduler may not wait"
+    55 NoDeadline "the service takes no deadlines"
+    56 Borrowed "in a call the thread is the caller's"
+    57 Confined "the program may not use that service"
+    58 Unknown "an error that this program does not know"
 }
+
+impl Error {
+    /// What happened, for people.
+    pub const fn text(self) -> &'static str {
+        let (mut line, mut start, mut end) = (1, 0, 0);
+        while end < TEXTS.len() {
+            if TEXTS.as_bytes()[end] == b'\n' {
+                if line == self as u64
+                    && let Some((lines, _)) = TEXTS.split_at_checked(end)
+                    && let Some((_, text)) = lines.split_at_checked(start)
+                {
+                    return text;
+                }
+                line += 1;
+                start = end + 1;
+            }
+            end += 1;
+        }
+        ""
+    }
+}
+
+const _: () = {
+    let mut index = 0;
+    while index < Error::ALL.len() {
+        assert!(Error::ALL[index] as usize == index + 1, "codes are consecutive");
+        index += 1;
+    }
+};
 
 impl core::fmt::Display for Error {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {

@@ -129,7 +129,7 @@ impl Control {
     pub const MINT: u64 = 1 << 49;
     /// Word 4 is an absolute deadline in nanoseconds: at that time the call ends with
     /// [`Error::Timeout`], and what was called goes on as an orphan. The service must allow it, else
-    /// [`Error::NoRight`]; not together with [`Self::MINT`].
+    /// [`Error::NoDeadline`]; not together with [`Self::MINT`].
     pub const DEADLINE: u64 = 1 << 50;
     /// Word 4 is a [`window`]. Not together with [`Self::MINT`] and [`Self::DEADLINE`].
     pub const WINDOW: u64 = 1 << WINDOW_BIT;

@@ -28,8 +28,10 @@ macro_rules! operations {
         BadIndex: "the delegated entry is outside the table";
         Empty: "nothing to delegate";
         Revoked: "the delegated entry was revoked, is being removed, or is of a dead domain";
-        WrongKind: "what is minted from is no service";
-        NoRight: "the delegated entry is a kernel operation or a call entry", "it lacks COPY, or USE to be minted from", "a torn page that others have, too, or no original of RAM";
+        WrongKind: "what is minted from is no service", "the delegated entry is a kernel operation or a call entry";
+        NoRight: "the delegated entry lacks COPY, or USE to be minted from";
+        PageRights: "a torn page that is no RAM of the domain's own";
+        Shared: "a torn page that others have, too";
         Occupied: "something stands where the caller takes entries", "something is mapped where it takes torn pages";
         TooDerived: "derivations of the entry, more than" MAX_DERIVATION;
         BadAddress: "torn pages outside of user space";
@@ -45,7 +47,7 @@ macro_rules! operations {
     CLOCK clock() -> Number "nanoseconds since boot", Light {}
     /// Lets another thread of the same priority run.
     YIELD r#yield() -> Nothing, Light {
-        NotRunnable: "the caller is the scheduler", "nobody schedules this CPU";
+        IsScheduler: "the caller is one";
     }
     /// Ends the running thread; of the first thread of a domain: the domain, with this status.
     /// In a called activation it is a return with `PeerDied` for the caller.
@@ -55,7 +57,7 @@ macro_rules! operations {
     DOMAIN_NEW domain_new(account: Account WRITE, flags: Flags, index_to_fill: Fill, name: Number "8 bytes", more_of_name: Number "8 bytes")
         -> Index, Full {
         BadArgument: "an unknown flag";
-        NoRight: "DOMAIN_TRUSTED, and the caller is not trusted itself";
+        NotOwned: "DOMAIN_TRUSTED, and the caller does not own all handles itself";
         TooNested: "domains made by domains, levels above" MAX_NESTING;
         AccountThreads: "the thread that carries its orphans";
         NoThreads: "the same";
@@ -96,7 +98,7 @@ macro_rules! operations {
     THREAD_NEW thread_new(domain: Domain CONTROL, instruction: Address, stack_top: Address, argument: Number, schedule: Number "priority + 256 · slice in µs", index_to_fill: Fill)
         -> Index, Full {
         BadArgument: "priority above" MAX_PRIORITY, "slice in µs above" MAX_SLICE_MICROSECONDS;
-        NoRight: "priority above the highest, or slice above the longest, of the domain or of the caller's";
+        AboveOwn: "priority above the highest, or slice above the longest, of the domain or of the caller's";
         BadAddress: "instruction or stack top is no user address";
         AccountThreads: "threads and domains that the account and those above it pay for";
         NoThreads: "threads and domains of the machine";
@@ -109,8 +111,9 @@ macro_rules! operations {
     /// run on one that is there and that its domain may use.
     THREAD_SCHEDULE thread_schedule(thread: Thread CONTROL "0 = the running one", schedule: Number "priority + 256 · slice in µs", cpus: Flags "0 = as before") -> Number "old priority", Full {
         BadArgument: "none of the CPUs is there", "priority above" MAX_PRIORITY, "slice in µs above" MAX_SLICE_MICROSECONDS;
-        NoRight: "priority above the highest, or slice above the longest, of its domain or of the caller's", "a CPU that its domain may not use", "thread 0 in a call: it is the caller's";
-        NotRunnable: "thread 0, and the caller is the scheduler";
+        AboveOwn: "priority above the highest, or slice above the longest, of its domain or of the caller's", "a CPU that its domain may not use";
+        Borrowed: "thread 0 in a call";
+        IsScheduler: "thread 0, and the caller is one";
     }
     /// Aborts what the thread waits for or calls (`Cancelled`) and sets where it goes on; [`crate::NEVER`] leaves a register as
     /// it is.
@@ -124,20 +127,21 @@ macro_rules! operations {
         BadArgument: "rights above 255";
         Empty: "nothing stands there";
         Revoked: "what stood there was revoked, is being removed, or is of a dead domain";
-        NoRight: "a kernel operation, a call entry, or the entry lacks COPY";
+        WrongKind: "a kernel operation, or a call entry";
+        NoRight: "the entry lacks COPY";
         TooDerived: "derivations of the entry, more than" MAX_DERIVATION;
     }
     /// Empties an entry and all derived from it; an original destroys its object.
     ENTRY_REMOVE entry_remove(domain: Domain CONTROL, index: Index) -> Nothing, Full "a few entries, pages or activations" {
         Empty: "nothing stands there";
-        NoRight: "a kernel operation";
+        WrongKind: "a kernel operation";
         RunsInIt: "the original of what the caller runs in: a domain, or one that made it, a thread, an account";
     }
     /// Empties all entries derived from this one.
     ENTRY_REVOKE entry_revoke(domain: Domain CONTROL, index: Index) -> Nothing, Full "5 entries" {
         Empty: "nothing stands there";
         Revoked: "what stood there was revoked";
-        NoRight: "a kernel operation";
+        WrongKind: "a kernel operation";
     }
     /// Maps pages of the caller's space into another (`MAP_*` of [`crate::rights`], with `MAP_GRANT` moves them). Pages before a
     /// failing one stay mapped.
@@ -147,7 +151,8 @@ macro_rules! operations {
         BadAddress: "a flexpage that is not all of user space";
         NotAligned: "the address of a flexpage is no multiple of its size";
         Reserved: "message areas or windows are in it";
-        NoRight: "writable and executable together", "more rights than the source has", "a grant of the boot archive";
+        WritableCode: "writable and executable together";
+        PageRights: "more rights than the source has", "a grant of the boot archive";
         Flow: "others have the page, too, and who writes it may not change what has its label", "or who reads it may not observe that";
         NotMapped: "a source page is not mapped, or is being unmapped everywhere";
         Occupied: "something is mapped at the destination";
@@ -171,7 +176,7 @@ macro_rules! operations {
         BadAddress: "a flexpage that is not all of user space";
         NotAligned: "the address of a flexpage is no multiple of its size";
         Reserved: "message areas or windows are in it";
-        NoRight: "writable and executable together";
+        WritableCode: "writable and executable together";
         Occupied: "something is mapped there";
         AccountExhausted: "too few frames for the pages, or for page tables (the domain's account)";
         NoFrames: "no free frame";
@@ -190,7 +195,7 @@ macro_rules! operations {
     /// A call entry for that domain to the service. A call has at least the priority of the ceiling, until it returns.
     PORTAL_NEW portal_new(to: Domain WRITE, service: Service USE, badge: Number, index_to_fill: Fill, ceiling: Number) -> Index, Full {
         BadArgument: "ceiling above" MAX_PRIORITY;
-        NoRight: "the ceiling is above the caller's highest priority";
+        AboveOwn: "the ceiling is above the caller's highest priority";
         TooDerived: "derivations of the service, more than" MAX_DERIVATION;
     }
     /// A semaphore.
@@ -208,7 +213,7 @@ macro_rules! operations {
     /// Of a scheduler. `what` 0: the thread runs; 0 as thread: the CPU sleeps until an interrupt. `what` 1 + CPU: the thread, which is
     /// ready and was taken out of a ring, belongs to that CPU from now on and goes to its ring. No operand is looked up.
     DISPATCH dispatch(what: Number, thread_number: Number) -> Nothing "comes back only from a handing over", Dispatch {
-        NoRight: "the caller is not this CPU's scheduler";
+        NotScheduler: "the caller is another";
         Again: "the ring holds entries that were not read";
         NotRunnable: "no such thread, it is not ready, or another CPU's", "to be handed over: it stands in a ring still";
         BadArgument: "no such CPU, or nobody schedules it", "the thread may not run there";
@@ -287,7 +292,7 @@ macro_rules! ways {
         /// V on the semaphore when the domain dies. Only for the domain's maker, or, of a domain that the nucleus made, for
         /// another one.
         SET_DEATH_SEMAPHORE domain_set_death_semaphore(domain: Domain CONTROL; semaphore: Semaphore WRITE) -> Nothing {
-            NoRight: "the caller is not the domain's maker; of one that the nucleus made: it is the domain itself";
+            NotMaker: "the caller did not make it; of one that the nucleus made: it is the domain itself";
         }
         /// The domain takes the scheduler's seat of a CPU, or stands by for all CPUs; the message area of the seat is the ring
         /// ([`crate::sched::Ring`]). The CPU's number is word 2 when a seat is entered.
@@ -305,17 +310,17 @@ macro_rules! ways {
         /// The highest priority that its threads may have.
         SET_MAX_PRIORITY domain_set_max_priority(domain: Domain CONTROL; priority: Number) -> Nothing {
             BadArgument: "priority above" MAX_PRIORITY;
-            NoRight: "above the caller's own highest";
+            AboveOwn: "above the caller's own highest";
         }
         /// A bit for each CPU on which its threads, and those of domains made by it from now on, may run.
         SET_CPUS domain_set_cpus(domain: Domain CONTROL; cpus: Flags) -> Nothing {
             BadArgument: "none of the CPUs is there";
-            NoRight: "the caller's domain may not use them all";
+            AboveOwn: "the caller's domain may not use them all";
         }
         /// The longest slice that its threads, and those of domains made by it from now on, may have.
         SET_MAX_SLICE domain_set_max_slice(domain: Domain CONTROL; microseconds: Number) -> Nothing {
             BadArgument: "0, or above" MAX_SLICE_MICROSECONDS;
-            NoRight: "above the caller's own longest";
+            AboveOwn: "above the caller's own longest";
         }
         /// The share of each CPU's time that threads which it gets from now on, and those of domains made by it from now on, have
         /// ahead of others, together with all others that have a share.
@@ -331,7 +336,8 @@ macro_rules! ways {
         SET_LABELS domain_set_labels(domain: Domain CONTROL; send: Label READ, receive: Label READ, is_explicit: Number "0 or 1") -> Nothing {
             BadArgument: "is_explicit above 1";
             NotNew: "it has an activation or a page";
-            NoRight: "the caller is not the domain's maker", "a level that only the owner of the handle may give";
+            NotMaker: "the caller did not make it";
+            NotOwned: "a level that only the owner of the handle may give";
             Flow: "the caller could not learn of the domain's end";
             AccountExhausted: "no frame of the domain's account left for labels";
             NoFrames: "no free frame for them";
@@ -439,7 +445,7 @@ macro_rules! ways {
         /// this forbids end with `Flow`.
         LABEL_SEND label_send(; handle: Number, level: Number) -> Nothing {
             BadArgument: "a handle of more than 61 bits", "a level above 4";
-            NoRight: "S(handle) is higher";
+            NotOwned: "S(handle) is higher";
             Flow: "the domain's handler of page faults or exceptions does not accept it";
             TooManyHandles: "handles with like bits, more than a label has room for";
             TooManyChanges: "changes of the domain's labels, more than 2^28";
@@ -447,7 +453,7 @@ macro_rules! ways {
         /// R(handle) becomes this level: one that is not higher, or any for an owner. Calls in flight that this forbids end with `Flow`.
         LABEL_RECEIVE label_receive(; handle: Number, level: Number) -> Nothing {
             BadArgument: "a handle of more than 61 bits", "a level above 4";
-            NoRight: "R(handle) is lower, and the caller does not own the handle";
+            NotOwned: "R(handle) is lower";
             Flow: "the domain's handler of page faults or exceptions would not be accepted";
             TooManyHandles: "handles with like bits, more than a label has room for";
             TooManyChanges: "changes of the domain's labels, more than 2^28";
@@ -495,7 +501,7 @@ macro_rules! ways {
             Timeout: "the deadline passed without a token";
             Cancelled: "another thread ended the wait";
             PeerDied: "the semaphore went";
-            NotRunnable: "the caller is the scheduler, which cannot wait";
+            IsScheduler: "the caller is one";
             Flow: "others have the semaphore, too, and the caller may not use what has its label", "while it waits: it is tainted";
             AccountExhausted: "no frame left for the labels of a caller that it taints";
             NoFrames: "no free frame for them";
@@ -526,7 +532,7 @@ macro_rules! ways {
             Timeout: "the deadline passed without a message";
             Cancelled: "another thread ended the wait";
             PeerDied: "the port went";
-            NotRunnable: "the caller is the scheduler, which cannot wait";
+            IsScheduler: "the caller is one";
             Flow: "others may receive there, too, and the caller may not use what has its label", "while it waits: it is tainted";
             AccountExhausted: "no frame left for the labels of a caller that it taints";
             NoFrames: "no free frame for them";
@@ -538,9 +544,10 @@ macro_rules! ways {
             Empty: "nothing stands there", "or where a label, or what comes along, should";
             Revoked: "what stood there was revoked", "or what comes along was";
             TooDerived: "derivations of what comes along, more than" MAX_DERIVATION;
-            WrongKind: "no port", "no label";
+            WrongKind: "no port", "no label", "what comes along is a kernel operation or a call entry";
             BadArgument: "neither RECEIVE nor SEND", "more bytes than a message of the port has";
-            NoRight: "the entry lacks WRITE", "that of a label READ, or of what comes along COPY", "what comes along is a kernel operation or a call entry", "the caller does not own what it decontaminates";
+            NoRight: "the entry lacks WRITE", "that of a label READ, or of what comes along COPY";
+            NotOwned: "it decontaminates by a handle of others";
         }
     }
         }

@@ -476,9 +476,14 @@ fn errors_of_an_operation_are_its_own_those_of_its_operands_and_those_of_its_way
 
 #[test]
 fn only_a_call_ends_with_an_error_that_no_row_names() {
-    use abi::Error::{Busy, Full, Registers, TooDeep, TooOften, WindowGone};
+    use abi::Error::{Busy, Confined, Full, NoDeadline, Registers, TooDeep, TooOften, Unknown, WindowGone};
     let named =
         op::ERRORS.into_iter().chain(op::SEMAPHORE_ERRORS).chain(op::PORT_ERRORS).fold(0, |all, errors| all | errors);
     let others: Vec<_> = abi::Error::ALL.iter().filter(|error| named >> **error as u32 & 1 == 0).collect();
-    assert_eq!(others, [Busy, TooDeep, WindowGone, Registers, TooOften, Full].iter().collect::<Vec<_>>());
+    assert_eq!(
+        others,
+        [Busy, TooDeep, WindowGone, Registers, TooOften, Full, NoDeadline, Confined, Unknown]
+            .iter()
+            .collect::<Vec<_>>()
+    );
 }

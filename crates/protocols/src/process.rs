@@ -32,6 +32,8 @@ codes! {
         24 Failed "it could not be started: dmesg says why"
         25 Flow "compartments forbid it: `explain` says why"
         26 TooManyThreads "programs have as many threads as they can have: end one (ps, kill)"
+        27 NoSuchList "no such list"
+        28 NoRoom "the caller has no room for an entry of this list"
     }
 }
 

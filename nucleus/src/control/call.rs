@@ -71,14 +71,14 @@ fn deadline_of(caller: Ref<Activation>, entry: Ref<Entry>, control: Control) -> 
         return Ok(0);
     }
     if entry.node.flags.get() as u64 & op::SERVICE_DEADLINE == 0 {
-        return Err(Error::NoRight);
+        return Err(Error::NoDeadline);
     }
     if control.0 & Control::MINT != 0 {
         // Word 4 holds either badge or deadline.
         return Err(Error::BadArgument);
     }
     if caller.thread.get().is_none_or(is_seat) {
-        return Err(Error::NotRunnable);
+        return Err(Error::IsScheduler);
     }
     let nanoseconds = caller.words()[4];
     if nanoseconds == NEVER {
@@ -230,7 +230,7 @@ fn call(
     }
     activation.depth.set(caller.depth.get() + 1);
     copy_message(caller, activation, control.length());
-    let thread = caller.thread.get().ok_or(Error::NotRunnable)?;
+    let thread = caller.thread.get().ok_or(Error::IsScheduler)?;
     thread.top.set(Some(activation));
     activation.thread.set(Some(thread));
     let ceiling = entry.ceiling();

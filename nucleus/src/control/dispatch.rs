@@ -62,9 +62,11 @@ fn give_way_to_nobody(cpu: Ref<Cpu>) -> ! {
 /// `op::YIELD`.
 pub fn yield_(held: Held, _: u64, _: u64) -> Reply {
     let cpu = cpu::this(held);
-    let (Some(thread), Some(seat)) = (cpu.thread.get().filter(|thread| !is_seat(*thread)), cpu.seat.get()) else {
-        return Err(Error::NotRunnable).into();
+    let Some(thread) = cpu.thread.get().filter(|thread| !is_seat(*thread)) else {
+        return Err(Error::IsScheduler).into();
     };
+    // Before there are schedulers there is one thread.
+    let Some(seat) = cpu.seat.get() else { return Ok(0).into() };
     if let Some(activation) = cpu.activation.get() {
         // The frame is light, as is the operation.
         activation.registers.set_result(0, 0);
@@ -167,7 +169,7 @@ pub fn dispatch(held: Held, what: u64, number: u64) -> Reply {
     let cpu = cpu::this(held);
     // The thread of a seat holds this CPU's seat, and has a ring.
     if !cpu.thread.get().is_some_and(is_seat) {
-        return Err(Error::NoRight).into();
+        return Err(Error::NotScheduler).into();
     }
     if what != RUN {
         return hand_over_to(held, what, number).into();

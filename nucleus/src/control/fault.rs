@@ -61,7 +61,7 @@ pub fn exception(activation: Ref<Activation>, vector: u64, code: u64) -> ! {
 fn upcall(activation: Ref<Activation>, index: usize, words: [u64; 5], bytes: usize) -> Error {
     let held = activation.held();
     if cpu::this(held).thread.get().is_some_and(is_seat) {
-        return Error::NotRunnable;
+        return Error::IsScheduler;
     }
     let entry = match activation.domain.entry(index, Kind::Call, 0) {
         Ok(entry) => entry,

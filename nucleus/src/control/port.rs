@@ -162,7 +162,7 @@ impl Ref<Port> {
     #[inline(never)]
     pub fn wait(self, by: Ref<Activation>, until: u64) -> Result<u64, Error> {
         let held = self.held();
-        let thread = cpu::this(held).thread.get().filter(|thread| !is_seat(*thread)).ok_or(Error::NotRunnable)?;
+        let thread = cpu::this(held).thread.get().filter(|thread| !is_seat(*thread)).ok_or(Error::IsScheduler)?;
         if until != NEVER {
             wait_until(by, until)?;
         }

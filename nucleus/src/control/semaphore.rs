@@ -15,7 +15,7 @@ use abi::{Error, NEVER};
 extern "C" fn semaphore_wait(semaphore: Ref<Semaphore>, deadline: u64, holder: u64) -> Reply {
     let held = semaphore.held();
     let (Some(activation), Some(thread)) = (cpu::this(held).activation.get(), cpu::this(held).thread.get()) else {
-        return Err(Error::NotRunnable).into();
+        return Err(Error::IsScheduler).into();
     };
     if several(held) || deadline != NEVER || holder != 0 || is_seat(thread) {
         return wait_with(semaphore, deadline, holder, activation, thread);
@@ -43,7 +43,7 @@ fn wait_with(
         return Ok(0).into();
     }
     let refused = match deadline {
-        _ if is_seat(thread) => Some(Error::NotRunnable),
+        _ if is_seat(thread) => Some(Error::IsScheduler),
         NEVER => None,
         _ if deadline == 0 || timer::nanoseconds() >= deadline => Some(Error::Timeout),
         _ => None,

@@ -115,7 +115,7 @@ pub fn check(of: Ref<Activation>, window: u64) -> Result<Shown, Error> {
         return Err(Error::WindowGone);
     }
     if is_writable(window) && !is_writable(own) {
-        return Err(Error::NoRight);
+        return Err(Error::PageRights);
     }
     if times_handed_on(of) >= MAX_HANDED_ON {
         return Err(Error::TooOften);
@@ -187,7 +187,7 @@ fn lent_page(held: Held, slot: Option<space::Slot>, window: u64) -> Result<u64, 
         return Err(Error::Registers);
     }
     if is_writable(window) && page.rights() & MAP_WRITE == 0 {
-        return Err(Error::NoRight);
+        return Err(Error::PageRights);
     }
     page.lend();
     Ok(page.in_window(is_writable(window)))
@@ -406,7 +406,7 @@ pub fn fault(activation: Ref<Activation>, address: u64) -> Result<(), Error> {
     let entry = &entries(activation, cpu::this(held)).ok_or(Error::WindowGone)?[page];
     if entry.get() != 0 {
         // Present, but without that right.
-        return Err(Error::NoRight);
+        return Err(Error::PageRights);
     }
     let shown = shown_page(activation, page).unwrap_or_else(|_| {
         let rights = if is_writable(window) { MAP_READ | MAP_WRITE } else { MAP_READ };

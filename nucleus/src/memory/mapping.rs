@@ -60,7 +60,7 @@ pub fn check_rights(rights: u64) -> Result<u64, Error> {
     const BOTH: u64 = MAP_WRITE | MAP_EXECUTE;
     match rights {
         0..=ALL if rights & BOTH != BOTH => Ok(rights & BOTH | MAP_READ),
-        0..=ALL => Err(Error::NoRight),
+        0..=ALL => Err(Error::WritableCode),
         _ => Err(Error::BadArgument),
     }
 }
@@ -234,7 +234,7 @@ pub fn draw(account: Ref<Account>, domain: Ref<Domain>, address: u64, rights: u6
 pub fn map_archive_page(domain: Ref<Domain>, address: u64, frame: Frame, rights: u64) -> Result<(), Error> {
     let held = domain.held();
     if frames::record(held, frame).used.get() != Use::Archive || rights & MAP_WRITE != 0 {
-        return Err(Error::NoRight);
+        return Err(Error::PageRights);
     }
     let slot = space::find_or_make(domain, address)?;
     if slot.is_used() {
@@ -297,7 +297,7 @@ pub fn map_page(
     let Some(parent) = origin.mapping(held) else {
         // The nucleus's own: of these only the boot archive may be shared.
         let mapped =
-            if grant { Err(Error::NoRight) } else { map_archive_page(to, destination, origin.frame(), rights) };
+            if grant { Err(Error::PageRights) } else { map_archive_page(to, destination, origin.frame(), rights) };
         return mapped.map_err(Stop::from);
     };
     if rights & !origin.rights() != 0 {
@@ -306,7 +306,7 @@ pub fn map_page(
         let node = parent.node_reference();
         let alone = node.is_original() && node.descendant().is_none();
         if !(grant && origin.rights() & MAP_WRITE != 0 && origin.memory() == Memory::Ram && alone) {
-            return Err(Error::NoRight.into());
+            return Err(Error::PageRights.into());
         }
     }
     if frames::is_going(held, origin.frame()) {
@@ -426,12 +426,15 @@ fn prepare_torn(origin: &Slot, account: Ref<Account>, place: &Slot) -> Result<Re
 /// Whether this page can be torn away.
 #[inline(never)]
 fn check_torn(held: Held, page: &Slot) -> Result<(), Error> {
-    let node = page.mapping(held).ok_or(Error::NoRight)?.node_reference();
-    let is_shared = !node.is_original() || node.descendant().is_some();
-    match !is_shared && page.memory() == Memory::Ram && frames::is_of(held, page.frame(), Use::User) {
-        true if frames::is_going(held, page.frame()) => Err(Error::NotMapped),
-        true => Ok(()),
-        false => Err(Error::NoRight),
+    let node = page.mapping(held).ok_or(Error::PageRights)?.node_reference();
+    if page.memory() != Memory::Ram || !frames::is_of(held, page.frame(), Use::User) {
+        Err(Error::PageRights)
+    } else if !node.is_original() || node.descendant().is_some() {
+        Err(Error::Shared)
+    } else if frames::is_going(held, page.frame()) {
+        Err(Error::NotMapped)
+    } else {
+        Ok(())
     }
 }
 

@@ -237,7 +237,7 @@ pub fn check_copy(source: Ref<Entry>) -> Result<(), Error> {
     match source.kind() {
         Kind::Empty => Err(Error::Empty),
         Kind::Revoked => Err(Error::Revoked),
-        Kind::Call | Kind::Operation => Err(Error::NoRight),
+        Kind::Call | Kind::Operation => Err(Error::WrongKind),
         _ if source.node.rights.get() & rights::COPY == 0 => Err(Error::NoRight),
         _ if is_going(source) => Err(Error::Revoked),
         _ => Ok(()),

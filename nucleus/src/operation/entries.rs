@@ -32,7 +32,7 @@ pub fn remove(operands: &Operands) -> Outcome {
     let entry = domain.place_of(index)?;
     match entry.kind() {
         Kind::Empty => return Err(Error::Empty.into()),
-        Kind::Operation => return Err(Error::NoRight.into()),
+        Kind::Operation => return Err(Error::WrongKind.into()),
         _ if entry.node_reference().is_original() => check_original(operands, entry)?,
         _ => {}
     }
@@ -69,7 +69,7 @@ pub fn revoke(operands: &Operands) -> Outcome {
     match entry.kind() {
         Kind::Empty => return Err(Error::Empty.into()),
         Kind::Revoked => return Err(Error::Revoked.into()),
-        Kind::Operation => return Err(Error::NoRight.into()),
+        Kind::Operation => return Err(Error::WrongKind.into()),
         _ => {}
     }
     for _ in 0..STEPS {
@@ -154,7 +154,7 @@ pub fn portal_new(operands: &Operands) -> Outcome {
         return Err(Error::BadArgument.into());
     }
     if ceiling > operands.own().max_priority.get() as u64 {
-        return Err(Error::NoRight.into());
+        return Err(Error::AboveOwn.into());
     }
     let (place, index) = operands.vacancy(domain, 3)?;
     portals::make_call_entry(service, operands.word(2), ceiling as u8, domain, place)?;

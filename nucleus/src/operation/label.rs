@@ -53,11 +53,11 @@ impl LabelChange {
             Self::Own(handle) => send = Some(pool.set(own.send, handle, Level::Star)?),
             Self::Send(handle, level) => match rules::raised_at(pool, own.send, handle, level)? {
                 Some(raised) => send = Some(raised),
-                None => return Ok(Err(Error::NoRight)),
+                None => return Ok(Err(Error::NotOwned)),
             },
             Self::Receive(handle, level) => match rules::accepted_at(pool, own, handle, level)? {
                 Some(accepted) => receive = Some(accepted),
-                None => return Ok(Err(Error::NoRight)),
+                None => return Ok(Err(Error::NotOwned)),
             },
             Self::Explicit(is) => is_explicit = is,
         }

@@ -47,7 +47,7 @@ fn labels_of_child(operands: &Operands, account: Ref<Account>, trusted: bool) ->
     if trusted {
         // Only a domain that owns all handles can make another one that does.
         let owns_all = Labels { is_explicit: false, ..own } == TRUSTED;
-        return if owns_all { Ok(TRUSTED) } else { Err(Error::NoRight.into()) };
+        return if owns_all { Ok(TRUSTED) } else { Err(Error::NotOwned.into()) };
     }
     if let Some(plain) = rules::inherit_plain(&own) {
         return Ok(plain);
@@ -81,7 +81,7 @@ pub fn domain_set(operands: &Operands) -> Outcome {
             // Only the maker, if there is one. Otherwise a domain could hide its death, itself or through one that has its
             // entry.
             if domain.is_made_by_another_than(operands.own()) {
-                return Err(Error::NoRight.into());
+                return Err(Error::NotMaker.into());
             }
             semaphore.hold();
             if let Some(old) = domain.death_semaphore.replace(Some(semaphore)) {
@@ -110,7 +110,7 @@ pub fn domain_set(operands: &Operands) -> Outcome {
                 return Err(Error::BadArgument.into());
             }
             if a > operands.own().max_priority.get() as u64 {
-                return Err(Error::NoRight.into());
+                return Err(Error::AboveOwn.into());
             }
             domain.max_priority.set(a as u8);
         }
@@ -119,7 +119,7 @@ pub fn domain_set(operands: &Operands) -> Outcome {
                 return Err(Error::BadArgument.into());
             }
             if a > operands.own().max_slice.get() as u64 {
-                return Err(Error::NoRight.into());
+                return Err(Error::AboveOwn.into());
             }
             domain.max_slice.set(a as u32);
         }
@@ -140,7 +140,7 @@ pub fn domain_set(operands: &Operands) -> Outcome {
 fn set_labels(operands: &Operands, domain: Ref<Domain>) -> Outcome {
     let (own, account) = (operands.own().labels(), domain.account);
     if domain.maker != Some(operands.own()) {
-        return Err(Error::NoRight.into());
+        return Err(Error::NotMaker.into());
     }
     // A new domain shares nothing with others but the objects in its table, whose use is judged later.
     if domain.activation_count.get() != 0 || domain.pages.get() != 0 {
@@ -184,7 +184,7 @@ pub fn made_for(
         }
     });
     made?.map_err(|why| match why {
-        NotGiven::NotOwned => Error::NoRight.into(),
+        NotGiven::NotOwned => Error::NotOwned.into(),
         NotGiven::Flow => Error::Flow.into(),
     })
 }

@@ -114,7 +114,7 @@ fn send(by: Ref<Activation>, port: Ref<Port>, bytes: u64, along: usize) -> Outco
     });
     match made {
         Ok(Some(labels)) => Ok(put(by, port, bytes, Some(More { labels, entry }))),
-        Ok(None) => Err(Error::NoRight.into()),
+        Ok(None) => Err(Error::NotOwned.into()),
         // The sender must not learn whether the port's account has room for the labels.
         Err(Stop::Refused(_)) => Ok(0),
         Err(Stop::Repeat) => Err(Stop::Repeat),

@@ -45,7 +45,7 @@ fn owns_all(labels: &Labels) -> bool {
 pub fn exit(held: Held, status: u64, _: u64) -> Reply {
     let cpu = cpu::this(held);
     let (Some(activation), Some(thread)) = (cpu.activation.get(), cpu.thread.get()) else {
-        return Err(Error::NotRunnable).into();
+        return Err(Error::IsScheduler).into();
     };
     if is_seat(thread) {
         death::die(activation.domain, status & 0xff);
@@ -76,7 +76,7 @@ pub fn check_schedule(word: u64, [home, setter]: [Ref<Domain>; 2]) -> Result<(u8
     }
     let longest = home.max_slice.get().min(setter.max_slice.get()) as u64;
     if priority > home.max_priority.get().min(setter.max_priority.get()) as u64 || slice > longest {
-        return Err(Error::NoRight);
+        return Err(Error::AboveOwn);
     }
     Ok((priority as u8, timer::from_microseconds(if slice == 0 { longest.min(USUAL_SLICE) } else { slice })))
 }
@@ -84,7 +84,7 @@ pub fn check_schedule(word: u64, [home, setter]: [Ref<Domain>; 2]) -> Result<(u8
 fn thread_operand(operands: &Operands) -> Result<Ref<Thread>, Stop> {
     let held = operands.held();
     if operands.word(0) == 0 {
-        return Ok(cpu::this(held).thread.get().ok_or(Error::NotRunnable)?);
+        return Ok(cpu::this(held).thread.get().ok_or(Error::IsScheduler)?);
     }
     operands.thread(0, rights::CONTROL)
 }
@@ -93,11 +93,11 @@ pub fn thread_schedule(operands: &Operands) -> Outcome {
     let held = operands.held();
     // During a call, the running thread is not the callee's own.
     if operands.word(0) == 0 && !operands.0.bottom.get() {
-        return Err(Error::NoRight.into());
+        return Err(Error::Borrowed.into());
     }
     let thread = thread_operand(operands)?;
     if is_seat(thread) {
-        return Err(Error::NotRunnable.into());
+        return Err(Error::IsScheduler.into());
     }
     let cpus = match operands.word(2) {
         0 => 0,
@@ -168,7 +168,7 @@ pub fn thread_ex_regs(operands: &Operands) -> Outcome {
 }
 
 pub fn io(held: Held, ports: u64, offset: u64, value: u64, _: u64, direction: u64, _: u64) -> Reply {
-    let Some(domain) = cpu::this(held).domain.get() else { return Err(Error::NotRunnable).into() };
+    let Some(domain) = cpu::this(held).domain.get() else { return Err(Error::IsScheduler).into() };
     let found = domain.entry(usize::try_from(ports).unwrap_or(usize::MAX), Kind::IoPorts, rights::WRITE);
     let entry = match found.and_then(|entry| flows::may_change(domain).map(|()| entry)) {
         Ok(entry) => entry,
@@ -205,7 +205,7 @@ pub fn info(operands: &Operands) -> Outcome {
 }
 
 pub fn log(held: Held, bytes: u64, about: u64) -> Reply {
-    let Some(activation) = cpu::this(held).activation.get() else { return Err(Error::NotRunnable).into() };
+    let Some(activation) = cpu::this(held).activation.get() else { return Err(Error::IsScheduler).into() };
     if bytes as usize > MAX_LOG_BYTES {
         return Err(Error::BadArgument).into();
     }
@@ -233,7 +233,7 @@ pub fn log(held: Held, bytes: u64, about: u64) -> Reply {
 pub fn activation_set(held: Held, what: u64, value: u64) -> Reply {
     let cpu = cpu::this(held);
     let (Some(activation), Some(domain)) = (cpu.activation.get(), cpu.domain.get()) else {
-        return Err(Error::NotRunnable).into();
+        return Err(Error::IsScheduler).into();
     };
     match what {
         op::ACTIVATION_RECEIVE => {

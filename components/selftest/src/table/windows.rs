@@ -234,7 +234,7 @@ fn taken(turn: &mut Turn, taken: Taken) -> Result<(), &'static str> {
             lender.begin(mode, flags)?;
         }
         gate.open()?;
-        let refused = if taken == Taken::Right { Error::NoRight } else { Error::NotMapped } as u64;
+        let refused = if taken == Taken::Right { Error::PageRights } else { Error::NotMapped } as u64;
         until(|| said(word::STATUS) == refused, "it can still be lent")?;
     }
     drop(lender);
