@@ -36,6 +36,8 @@ pub enum Fault {
     Swapped,
     /// A model's own step, left out.
     LeftOut,
+    /// A model's own fast path is taken where only the slow one is right.
+    TooFast,
     /// The writer of a ring does not ask whether a slot is free.
     Overwritten,
 }
@@ -161,9 +163,14 @@ impl Machine {
         self.lock.release();
     }
 
+    /// In user mode: whether an interrupt came, which the caller takes.
+    pub fn is_interrupted(&self, me: usize) -> bool {
+        self.cpus[me].interrupt.swap(false, Ordering::Relaxed)
+    }
+
     /// A place in user mode: if an interrupt came, it is taken.
     pub fn user(&self, me: usize) -> Left {
-        if !self.cpus[me].interrupt.swap(false, Ordering::Relaxed) {
+        if !self.is_interrupted(me) {
             return Left::default();
         }
         let left = self.enter(me);

@@ -41,4 +41,6 @@ mod semaphores;
 mod shootdown;
 mod sleep;
 mod stopped;
+mod window_deaths;
+mod window_migrations;
 mod windows;
