@@ -3,8 +3,9 @@
 mod common;
 
 use common::*;
-use filetree::{Error, Kind, Tree, normalize};
+use filetree::{Error, Kind, Origin, Tree, normalize};
 use proptest::prelude::*;
+use std::cell::RefCell;
 
 fn tree() -> Tree<Memory> {
     let (tree, existed) = Tree::open(Memory::new(archive()), PAYER).unwrap();
@@ -106,6 +107,55 @@ fn refusals() {
     assert_eq!(tree.read(file, 0, &mut [0]), Err(Error::Stale));
     assert_eq!(tree.stat(filetree::Node { inode: 0, generation: 0 }), Err(Error::Stale));
     assert_eq!(tree.stat(filetree::Node { inode: u32::MAX, generation: 1 }), Err(Error::Stale));
+}
+
+/// Bytes of a client that changes them all the time: each has another value whenever it is read.
+struct Changing<'a> {
+    /// How often each was read.
+    reads: &'a RefCell<Vec<u8>>,
+}
+
+impl Changing<'_> {
+    fn first_value(at: usize) -> u8 {
+        (at % 251) as u8 ^ 0x55
+    }
+}
+
+impl Origin for Changing<'_> {
+    fn count(&self) -> usize {
+        self.reads.borrow().len()
+    }
+    fn take(&self, at: usize, into: &mut [u8]) {
+        let mut reads = self.reads.borrow_mut();
+        for (place, byte) in into.iter_mut().enumerate() {
+            let reads = &mut reads[at + place];
+            *byte = Self::first_value(at + place).wrapping_add(*reads);
+            *reads += 1;
+        }
+    }
+}
+
+/// Also where there is room for a part only.
+#[test]
+fn bytes_that_change_are_read_once() {
+    for (offset, count) in [(0, 1), (5, 8), (0, 4096), (4090, 12), (100, 3 * 4096), (4096, 16 * 4096)] {
+        for limit in [usize::MAX, 6] {
+            let mut tree = tree();
+            let file = tree.create(tree.root(), b"f", Kind::File, 0, PAYER).unwrap();
+            tree.pages().store.borrow_mut().limit = limit;
+            let reads = RefCell::new(vec![0; count]);
+            let done = tree.write_from(file, offset as u64, Changing { reads: &reads }, 0, PAYER).unwrap();
+            assert!(done > 0 && (done == count || limit == 6));
+            let reads = reads.into_inner();
+            assert!(reads[..done].iter().all(|times| *times == 1), "{offset}, {count}");
+            assert!(reads[done..].iter().all(|times| *times == 0), "{offset}, {count}");
+            let mut content = vec![0; offset + count];
+            assert_eq!(tree.read(file, 0, &mut content), Ok(offset + done));
+            let written = &content[offset..offset + done];
+            assert!(written.iter().enumerate().all(|(at, byte)| *byte == Changing::first_value(at)));
+            tree.audit().unwrap();
+        }
+    }
 }
 
 #[test]

@@ -330,6 +330,67 @@ fn each_protocol_error() {
     assert_eq!(code([StoreClient::SIZE + 1, 0, 0, 0, 0], 0, window), Protocol::UnknownMethod.code());
 }
 
+/// Memory that its client changes all the time: each byte has another value whenever it is read.
+struct Changing {
+    /// How often each byte was read.
+    reads: RefCell<Vec<u8>>,
+}
+
+impl Changing {
+    fn first_value(at: usize) -> u8 {
+        (at % 251) as u8 ^ 0x55
+    }
+}
+
+impl Memory for Changing {
+    fn read(&self, _: u64, at: usize, into: &mut [u8]) {
+        let mut reads = self.reads.borrow_mut();
+        for (place, byte) in into.iter_mut().enumerate() {
+            let reads = &mut reads[at + place];
+            *byte = Self::first_value(at + place).wrapping_add(*reads);
+            *reads += 1;
+        }
+    }
+    fn write(&self, _: u64, at: usize, bytes: &[u8]) {
+        assert!(at + bytes.len() <= self.reads.borrow().len());
+    }
+}
+
+/// What is compared cannot change: it is in words and in the message.
+#[test]
+fn a_stub_reads_each_byte_of_a_window_at_most_once() {
+    for pages in [1, 2, MAX_PAGES] {
+        let length = pages * PAGE_BYTES;
+        for (word, flags, code, reads) in [
+            (StoreClient::PUT, 0, 0, 1),
+            (StoreClient::PUT | 1 << 32, 0, Protocol::BadLength.code(), 0),
+            (StoreClient::GET, WRITABLE, 0, 0),
+            (StoreClient::GET, 0, Protocol::BadWindow.code(), 0),
+            (StoreClient::SIZE, 0, Protocol::BadWindow.code(), 0),
+        ] {
+            let memory = Changing { reads: RefCell::new(vec![0; length]) };
+            let server = Loopback::new().server;
+            let overflow = if word & 0xffff == StoreClient::PUT { 8 } else { 0 };
+            let mut area = [0; MESSAGE_BYTES];
+            let mut request = Request {
+                badge: 0,
+                words: [word, 0, 0, 0, 0],
+                length: overflow,
+                delegated: None,
+                window: Window::new(pages as u64 | flags, &memory),
+                area: &mut area,
+                lent: &server.lent,
+            };
+            assert_eq!(server.dispatch(&mut request).words[0], code, "{word:#x}");
+            assert!(memory.reads.borrow().iter().all(|times| *times == reads), "{word:#x}");
+            if reads > 0 {
+                let kept = server.bytes.borrow();
+                assert!(kept[..length].iter().enumerate().all(|(at, byte)| *byte == Changing::first_value(at)));
+            }
+        }
+    }
+}
+
 #[test]
 fn layout_says_where_the_window_is() {
     assert!(STORE_LAYOUT.contains("portal npkox4w>ox5\n"), "{STORE_LAYOUT}");

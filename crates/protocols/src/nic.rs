@@ -1,6 +1,6 @@
 //! A network interface, whatever the device: frames of Ethernet in and out.
 
-use idl::{codes, interface};
+use idl::{Input, codes, interface};
 
 codes! {
     /// Why the driver refused.
@@ -39,4 +39,40 @@ pub trait Nic {
     /// Ends a wait in `receive`.
     #[repeatable]
     fn wake(&self) -> Result<(), NicError>;
+}
+
+/// Driver: calls `send` with first byte and length of each frame of a batch from byte `at` on, until it has no room for one; gives how many
+/// it took. `at` is then where the next one stands, or the end of the batch.
+///
+/// The client may change a batch in a window meanwhile. So no byte is read twice: a length is compared and used as it was read.
+#[inline]
+pub fn send_each(
+    batch: &Input<'_>,
+    at: &mut usize,
+    mut send: impl FnMut(usize, usize) -> bool,
+) -> Result<u64, NicError> {
+    let mut sent = 0;
+    while let Some(left) = (batch.len() - *at).checked_sub(LENGTH_BYTES) {
+        let length = length_at(batch, *at);
+        if length == 0 {
+            *at = batch.len();
+            return Ok(sent);
+        }
+        if !(MIN_FRAME..=MAX_FRAME.min(left)).contains(&length) {
+            return Err(NicError::BadFrame);
+        }
+        if !send(*at + LENGTH_BYTES, length) {
+            return Ok(sent);
+        }
+        sent += 1;
+        *at += LENGTH_BYTES + length;
+    }
+    if *at == batch.len() { Ok(sent) } else { Err(NicError::BadFrame) }
+}
+
+#[inline]
+fn length_at(batch: &Input<'_>, at: usize) -> usize {
+    let mut length = [0; LENGTH_BYTES];
+    batch.copy_to(at, &mut length);
+    u16::from_le_bytes(length).into()
 }

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use bitflags::bitflags;
 use idl::{Delegate, Input, Output};
 use protocols::bus::BusClient;
-use protocols::nic::{LENGTH_BYTES, MAX_FRAME, MIN_FRAME, NicError};
+use protocols::nic::{self, LENGTH_BYTES, MAX_FRAME, NicError};
 use runtime::Direct;
 use virtio::{Memory, memory};
 use virtio_drivers::PAGE_SIZE;
@@ -156,30 +156,11 @@ impl Device {
     /// end of the batch.
     pub fn send_all(&mut self, batch: &Input<'_>, at: &mut usize) -> Result<u64, NicError> {
         let mut sent = 0;
-        let outcome = loop {
-            let Some(left) = (batch.len() - *at).checked_sub(LENGTH_BYTES) else {
-                break if *at == batch.len() { Ok(sent) } else { Err(NicError::BadFrame) };
-            };
-            // Read once: the client may change it.
-            let mut length = [0; LENGTH_BYTES];
-            batch.copy_to(*at, &mut length);
-            let length = usize::from(u16::from_le_bytes(length));
-            if length == 0 {
-                *at = batch.len();
-                break Ok(sent);
-            }
-            if !(MIN_FRAME..=MAX_FRAME.min(left)).contains(&length) {
-                break Err(NicError::BadFrame);
-            }
-            if !self.send(batch, *at + LENGTH_BYTES, length) {
-                break Ok(sent);
-            }
-            sent += 1;
-            *at += LENGTH_BYTES + length;
-            if cfg!(feature = "busy") {
-                break Ok(sent);
-            }
-        };
+        let outcome = nic::send_each(batch, at, |at, length| {
+            let takes = (!cfg!(feature = "busy") || sent == 0) && self.send(batch, at, length);
+            sent += u64::from(takes);
+            takes
+        });
         if sent > 0 && self.sending.should_notify() {
             self.transport.notify(TRANSMIT);
         }
