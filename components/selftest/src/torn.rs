@@ -17,6 +17,7 @@ pub const CHECKS: &[Check] = &[
     ("pages that cannot be torn away stay, and nothing is lost", refused),
     ("an account with too little room gets none of the torn pages", too_small),
     ("who keeps torn pages pays for them, up to the limit of its account", kept),
+    ("of many torn pages as many move as an account has room for, to the frame", as_many_as_fit),
 ];
 
 /// Where the other domain takes pages, and where we do.
@@ -66,10 +67,15 @@ impl Keeper {
     }
     /// Frames charged to its account: it is the newest domain of its name.
     fn used(&self) -> Result<u64, Error> {
-        let keeper = |domain: &info::Domain| domain.name.starts_with(b"keeper\0");
-        let found = op::records(Entry::SPECIAL).filter_map(Result::ok).find(keeper);
-        found.map(|domain| domain.charged).ok_or(Error::Empty)
+        charged(b"keeper\0")
     }
+}
+
+/// Frames charged to the account of the newest domain of a name.
+fn charged(name: &[u8]) -> Result<u64, Error> {
+    let is_meant = |domain: &info::Domain| domain.name.starts_with(name);
+    let found = op::records(Entry::SPECIAL).filter_map(Result::ok).find(is_meant);
+    found.map(|domain| domain.charged).ok_or(Error::Empty)
 }
 
 /// See [`Keeper::call`].
@@ -130,7 +136,8 @@ fn there_and_back() -> Result<(), &'static str> {
     }
     let before = keeper.used().map_err(text)?;
     let mut free = None;
-    for _ in 0..4 {
+    // Records of pages that stay behind would fill a frame.
+    for _ in 0..100 {
         let torn = pages(1);
         keeper.call(first(&torn) | 1, 0).map_err(text)?;
         hold(keeper.used().map_err(text)? == before, "the other side still pays")?;
@@ -226,4 +233,64 @@ fn kept() -> Result<(), &'static str> {
         }
     }
     Err("more pages than the limit says")
+}
+
+/// Pages that are torn away one by one: a call takes one.
+const MANY: usize = 16;
+
+/// Frames that are free, charged to us, or charged to the keeper. What we set aside for its account is charged to us all the time.
+fn balance(keeper: &Keeper) -> Result<u64, &'static str> {
+    Ok(frames()? + charged(b"selftest\0").map_err(text)? + keeper.used().map_err(text)?)
+}
+
+/// Tears pages away until one is refused for lack of room; `moved` is called after each that went. Gives how many those were.
+fn tear_each(keeper: &Keeper, torn: &[Page], mut moved: impl FnMut(u64)) -> Result<usize, &'static str> {
+    for (number, page) in torn.iter().enumerate() {
+        hold(keeper.call(0, THERE + number as u64 * PAGE) == Ok(0), "a call without pages")?;
+        let sum = balance(keeper)?;
+        let used = keeper.used().map_err(text)?;
+        let outcome = keeper.call(first(core::slice::from_ref(page)) | 1, 1);
+        hold(balance(keeper)? == sum, "a frame is lost, or charged twice")?;
+        let now = keeper.used().map_err(text)?;
+        match outcome {
+            Ok(0) => moved(now),
+            refused => {
+                hold(refused == Err(Error::AccountExhausted), "another error")?;
+                hold(now == used, "something is charged")?;
+                return Ok(number);
+            }
+        }
+    }
+    Ok(torn.len())
+}
+
+fn as_many_as_fit() -> Result<(), &'static str> {
+    op::activation_set(operations::ACTIVATION_TEAR, 0).map_err(text)?;
+    // What is charged to the keeper after each page, tables and records included.
+    let mut needed = Vec::with_capacity(MANY + 1);
+    let keeper = Keeper::new(128).map_err(text)?;
+    hold(keeper.call(0, THERE) == Ok(0), "a call without pages")?;
+    needed.push(keeper.used().map_err(text)?);
+    hold(tear_each(&keeper, &pages(MANY), |used| needed.push(used))? == MANY, "there is room for all")?;
+    drop(keeper);
+    for count in [0, 1, MANY - 1, MANY] {
+        let most = needed.get(count + 1).map_or(needed[count] + 1, |next| next - 1);
+        for limit in [needed[count], most] {
+            let torn = pages(MANY);
+            let free = frames()?;
+            let keeper = Keeper::new(limit).map_err(text)?;
+            hold(tear_each(&keeper, &torn, |_| ())? == count, "more or fewer than there is room for")?;
+            hold(keeper.used().map_err(text)? == needed[count], "others are charged")?;
+            for gone in &torn[..count] {
+                hold(
+                    keeper.call(first(core::slice::from_ref(gone)) | 1, 1) == Err(Error::NotMapped),
+                    "it is still here",
+                )?;
+            }
+            hold(torn[count..].iter().all(|page| page.0 == [7; PAGE_BYTES]), "a page changed")?;
+            drop(keeper);
+            hold(frames()? == free + count as u64, "not all is given back")?;
+        }
+    }
+    Ok(())
 }
