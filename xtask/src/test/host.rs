@@ -88,6 +88,9 @@ pub fn run(project: &Project, workspace: &Workspace, soak: bool, only: &[&str], 
                 for (test, _) in results.iter().filter(|(_, passed)| *passed) {
                     report.passed_quietly(format!("{}::{test}", program.name));
                 }
+                for test in left_out(&output) {
+                    report.left_out(format!("{}::{test}", program.name));
+                }
             }
             Ok(Some(_)) => {}
             Ok(None) => {
@@ -248,8 +251,10 @@ fn run_program(
     limit: Duration,
 ) -> Result<Option<(Results, String)>> {
     let mut command = start(program);
+    command.stderr(Stdio::piped());
     if soak {
-        command.arg("--include-ignored").env("PROPTEST_CASES", SOAKED_CASES);
+        // Tests that take minutes report there how far they are.
+        command.arg("--include-ignored").env("PROPTEST_CASES", SOAKED_CASES).stderr(Stdio::inherit());
     }
     if !filters.is_empty() {
         command.arg("--exact").args(filters);
@@ -264,10 +269,10 @@ fn run_program(
     Ok(Some((results, text)))
 }
 
-/// Status and both outputs of a command, nothing if it did not end in time.
+/// Status of a command, its output and that on standard error if it is piped; nothing if it did not end in time.
 fn output_within(mut command: Command, limit: Duration) -> io::Result<Option<(ExitStatus, String, String)>> {
     let start = Instant::now();
-    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    let mut child = command.stdout(Stdio::piped()).spawn()?;
     let (mut printed, mut errors) = (Vec::new(), Vec::new());
     let (from_printed, from_errors) = (child.stdout.take(), child.stderr.take());
     let status = thread::scope(|scope| {
@@ -289,6 +294,11 @@ fn output_within(mut command: Command, limit: Duration) -> io::Result<Option<(Ex
     Ok(status.map(|status| (status, text(&printed), text(&errors))))
 }
 
+/// Tests that only a soak runs.
+fn left_out(output: &str) -> impl Iterator<Item = &str> {
+    output.lines().filter_map(|line| Some(line.strip_prefix("test ")?.split_once(" ... ignored")?.0))
+}
+
 fn results(output: &str) -> Results {
     let verdict = |line: &str| {
         let (name, verdict) = line.strip_prefix("test ")?.rsplit_once(" ... ")?;
@@ -304,23 +314,24 @@ fn results(output: &str) -> Results {
 
 #[cfg(test)]
 mod tests {
-    use super::{in_package, is_in, output_within, results};
-    use std::process::Command;
+    use super::{in_package, is_in, left_out, output_within, results};
+    use std::process::{Command, Stdio};
     use std::time::Duration;
 
     #[test]
     fn output_of_tests() {
         let text = "\nrunning 4 tests\ntest a::b ... ok\ntest c - should panic ... ok\ntest d ... FAILED\n\
-                    test e ... ignored\n\ntest result: FAILED. 2 passed\n";
+                    test e ... ignored\ntest f ... ignored, long\n\ntest result: FAILED. 2 passed\n";
         let expected = [("a::b", true), ("c", true), ("d", false)];
         assert_eq!(results(text), expected.map(|(name, passed)| (name.to_string(), passed)));
+        assert!(left_out(text).eq(["e", "f"]));
     }
 
     #[test]
     fn what_does_not_end_is_ended() {
         let run = |script: &str, milliseconds: u64| {
             let mut command = Command::new("sh");
-            command.args(["-c", script]);
+            command.args(["-c", script]).stderr(Stdio::piped());
             output_within(command, Duration::from_millis(milliseconds)).unwrap()
         };
         let (status, printed, errors) = run("echo out; echo error >&2; exit 3", 600_000).unwrap();

@@ -45,7 +45,8 @@ pub fn check(project: &Project, boot_tests: &[BootTest], soak: bool, all: bool, 
                 let cases = Case::called(boot_tests, test, Wanted::default());
                 let boot = cases.first().map(|case| case.test);
                 let is_browser = test == super::browser::NAME;
-                let skipped = !all || (is_browser || boot.is_some_and(|boot| boot.file.soak)) && !soak;
+                let is_soak = is_browser || boot.is_some_and(|boot| boot.file.soak) || report.is_left_out(test);
+                let skipped = !all || is_soak && !soak;
                 let groups = [
                     super::checks::UNSAFE,
                     super::deaths::NAME,

@@ -8,13 +8,14 @@ use std::time::{Duration, Instant};
 pub struct Report {
     passed: BTreeSet<String>,
     failed: Vec<String>,
+    left_out: BTreeSet<String>,
     start: Instant,
 }
 
 impl Report {
     /// Nothing has run yet.
     pub fn new() -> Self {
-        Self { passed: BTreeSet::new(), failed: Vec::new(), start: Instant::now() }
+        Self { passed: BTreeSet::new(), failed: Vec::new(), left_out: BTreeSet::new(), start: Instant::now() }
     }
 
     /// Runs `test` and adds its result.
@@ -45,6 +46,16 @@ impl Report {
     /// Adds a test that passed and gets no line of its own.
     pub fn passed_quietly(&mut self, name: String) {
         self.passed.insert(name);
+    }
+
+    /// Adds a test that only a soak runs.
+    pub fn left_out(&mut self, name: String) {
+        self.left_out.insert(name);
+    }
+
+    /// Is it a test that only a soak runs, and did not run?
+    pub fn is_left_out(&self, name: &str) -> bool {
+        self.left_out.contains(name)
     }
 
     /// Has this test passed?
