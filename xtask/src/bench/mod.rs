@@ -99,12 +99,10 @@ pub fn bench(project: &Project, options: &BenchOptions) -> Result<u8> {
         problems += found.len();
         all.push(results);
     }
-    if let Some(table) = paper::table(&all) {
-        println!("{table}");
-        let found = paper::problems(&all, &read_text(&project.root.join(paper::BOOK))?);
-        found.iter().for_each(|line| println!("{line}"));
-        problems += found.len();
-    }
+    paper::tables(&all).for_each(|table| println!("{table}"));
+    let found = paper::problems(&all, &read_text(&project.root.join(paper::BOOK))?);
+    found.iter().for_each(|line| println!("{line}"));
+    problems += found.len();
     if let Some(path) = &options.json {
         let rows: Vec<Row<'_>> = all.iter().flat_map(rows).collect();
         let mut text = serde_json::to_string_pretty(&rows)?;

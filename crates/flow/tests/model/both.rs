@@ -1,6 +1,9 @@
-//! Two runs at once: in one there is a secret, in the other there is another. A domain that has seen the same in both does the same in
-//! both. One that has seen a difference *knows*, and does whatever it likes in each. An owner of the handle is trusted: even if it knows, it
-//! does the same in both, and lets the secret out only in a message that is tainted with 3.
+//! Two runs at once, which differ in a secret. A domain that has seen the same in both does the same in both. A domain that has seen a
+//! difference *knows*, and does whatever it likes in each.
+//!
+//! An owner of the handle is trusted. Even if it knows, it does the same in both runs, and lets the secret out only in a message that is
+//! tainted with 3. It does not decontaminate a domain that knows, nor give up its ownership unless it stays tainted. What it lets out all the
+//! same, because a domain that knows changed its labels or its page, counts as declassified: labels cannot stop it.
 
 use crate::run::{Action, DOMAINS, Rule, Run, Seen, Setting};
 use flow::Level;
@@ -19,13 +22,13 @@ pub struct Both<const H: usize> {
     pub same_queues: [[bool; DOMAINS]; DOMAINS],
 }
 
-/// What is to be thought of a step.
+/// The verdict on a step.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
     Fine,
     /// A domain that neither accepts nor owns the handle sees a difference.
     Leak,
-    /// An owner lets the secret go.
+    /// An owner lets the secret go. Explorations do not continue from there.
     Declassified,
 }
 
