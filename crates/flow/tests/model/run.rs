@@ -299,13 +299,11 @@ impl<const H: usize> Run<H> {
     /// Cuts off the calls in flight that would have to be judged otherwise.
     fn cut(&mut self, setting: &Setting<H>) -> Calls {
         let mut cut = NONE;
-        for from in 0..DOMAINS {
-            for to in 0..DOMAINS {
-                if self.calls[from][to] && self.admitted(setting, from, to) != Some(self.send[from]) {
-                    self.calls[from][to] = false;
-                    self.windows[from][to] &= setting.rule == Rule::WindowsStay;
-                    cut[from][to] = true;
-                }
+        for [from, to] in (0..DOMAINS).flat_map(|from| (0..DOMAINS).map(move |to| [from, to])) {
+            if self.calls[from][to] && self.admitted(setting, from, to) != Some(self.send[from]) {
+                self.calls[from][to] = false;
+                self.windows[from][to] &= setting.rule == Rule::WindowsStay;
+                cut[from][to] = true;
             }
         }
         cut
