@@ -85,6 +85,13 @@ pub struct Optional {
     pub decontaminate_receive: Label,
 }
 
+impl Optional {
+    /// All four.
+    pub fn all(&self) -> [&Label; 4] {
+        [&self.contaminate, &self.decontaminate_send, &self.verify, &self.decontaminate_receive]
+    }
+}
+
 impl Default for Optional {
     fn default() -> Self {
         let [least, most] = [Level::Star, Level::Three].map(Label::of);

@@ -192,6 +192,16 @@ pub fn messages(cases: u32, memory: Memory) {
                 |pool| pool.finish(effort, |pool, work| rules::effective(pool, work, p.send, &o)),
                 |case, made| case.check(made, &effective),
             );
+            let waits = spec::Optional { contaminate: effective.clone(), ..optional.clone() };
+            case.scarce(
+                |pool| pool.finish(effort, |pool, work| rules::sent(pool, work, p.send, &o)),
+                |case, made| {
+                    assert_eq!(made.is_some(), may_send == Ok(true));
+                    for (made, right) in made.iter().flat_map(Optional::all).zip(waits.all()) {
+                        case.check(made, right);
+                    }
+                },
+            );
             let right = spec::deliver(&effective, &optional, &port, &receiver);
             case.scarce(
                 |pool| pool.finish(effort, |pool, work| rules::deliver(pool, work, e, &o, label, &q)),
