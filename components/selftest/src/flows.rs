@@ -1,10 +1,10 @@
 //! Whether labels are asked, by the table of operations: each operand that is judged is tried by a domain that is tainted and by one that is not, on what
 //! has the same labels as the domain and on what has not. With labels switched off all of that is done; what is printed says which.
 
-use abi::layout::FREE_START;
-use abi::level::{ONE, STAR, THREE, TWO};
+use abi::layout::{EXCEPTION, FREE_START};
+use abi::level::{ONE, STAR, THREE, TWO, ZERO};
 use abi::op::{self as numbers, Judged, OperandKind, Operation};
-use abi::rights::{ALL, MAP_READ};
+use abi::rights::{ALL, MAP_EXECUTE, MAP_READ, MAP_WRITE, UNMAP_SELF};
 use abi::{Error, NEVER, info};
 use alloc::format;
 use alloc::string::String;
@@ -17,7 +17,8 @@ use runtime::server::{self, ServeWord};
 use runtime::{Entry, table};
 
 use crate::raw;
-use crate::table::child::{Child, Page, Program, Step, Unit, on_semaphore, operation};
+use crate::table::child::{Child, PLACE, Page, Program, Step, Unit, on_semaphore, operation, word_address};
+use crate::table::places::{RETURN, SLEEP};
 
 /// What a child is to do. It is shown to one at a time.
 static STEPS: Page = Page::new();
@@ -29,8 +30,12 @@ const SPARE_LINE: u64 = 3;
 const SPARE_PORTS: u64 = 0x2f8 | 8 << 16;
 /// Where a child puts what it makes.
 const MADE: u64 = 120;
+/// Where a child of a world has a copy of that's semaphore.
+const HAS: u64 = 125;
 /// Frames of an account.
 const FRAMES: u64 = 64;
+/// A handle that nobody owns.
+const NOBODYS: u64 = 5;
 
 type Outcome<T> = Result<T, String>;
 
@@ -45,9 +50,10 @@ enum Side {
     Tainted,
 }
 
-/// A handle that we own, and both labels of who is tainted by it and accepts that.
+/// A handle that we own, both labels of who is tainted by it and accepts that, and a semaphore of ours.
 struct World {
     handle: u64,
+    semaphore: Owned,
     send: Owned,
     receive: Owned,
 }
@@ -61,7 +67,8 @@ impl World {
             op::label_put(label.entry(), handle, THREE)?;
             Ok(label)
         };
-        Ok(Self { handle, send: label(ONE).map_err(text)?, receive: label(TWO).map_err(text)? })
+        let semaphore = Owned::new(op::semaphore_new(Entry::OWN, 0).map_err(text)?);
+        Ok(Self { handle, semaphore, send: label(ONE).map_err(text)?, receive: label(TWO).map_err(text)? })
     }
 
     fn account(&self, side: Side) -> Result<Owned, Error> {
@@ -74,13 +81,16 @@ impl World {
 
     fn child(&self, side: Side, account: &Owned) -> Result<Child, Error> {
         let labels = (side == Side::Tainted).then(|| [self.send.entry(), self.receive.entry()]);
-        child(account, labels)
+        let child = child(account, labels)?;
+        let place = Entry(HAS as usize);
+        op::entry_copy(Entry::OWN, self.semaphore.entry(), child.domain.entry(), place, ALL).map(|_| child)
     }
 }
 
 /// A domain with these labels, or with the usual ones, that does steps.
 pub fn child(account: &Owned, labels: Option<[Entry; 2]>) -> Result<Child, Error> {
-    let child = Child::labelled(Unit::None, account.entry(), 0, 1, labels)?;
+    // With an activation its labels are settled, so it may get semaphores that are judged no more.
+    let child = Child::labelled(Unit::None, account.entry(), 1, 1, labels)?;
     child.show(&STEPS, 1, false)?;
     Ok(child)
 }
@@ -230,10 +240,11 @@ fn words(
                 None => return Ok(None),
             },
             (OperandKind::Way, _) => row.way,
-            (OperandKind::Index, _) => numbers::CLOCK as u64,
+            (OperandKind::Index, _) => HAS,
+            (OperandKind::Address, "source") => word_address(0),
             (OperandKind::Address, _) => FREE_START,
             (OperandKind::Rights, _) => MAP_READ,
-            (OperandKind::Number, "frames") => 1,
+            (OperandKind::Number, "frames" | "microseconds") | (OperandKind::Flags, "cpus") => 1,
             _ => 0,
         };
     }
@@ -251,9 +262,10 @@ fn status_with(world: &World, row: Row, operand: usize, [who, what]: [Side; 2]) 
     does(&child, &[operation(row.index, words)]).map(Some)
 }
 
-/// Tries each operand that is judged; how many were tried, and how many were refused.
+/// Tries each operand that is judged: how many were done, or refused by labels, or refused by something else, which is looked at after labels.
 fn each(world: &World, who: Side, what: Side) -> Outcome<String> {
-    let [mut tried, mut refused] = [0; 2];
+    const FLOW: u64 = Error::Flow as u64;
+    let [mut done, mut refused, mut others] = [0; 3];
     for row in rows() {
         for (number, operand) in row.row.operands.iter().enumerate() {
             // The nucleus has one label.
@@ -263,14 +275,20 @@ fn each(world: &World, who: Side, what: Side) -> Outcome<String> {
             }
             let name = |why: String| format!("{} {}: {why}", row.row.name, operand.name);
             let Some(status) = status_with(world, row, number, [who, what]).map_err(name)? else { continue };
-            tried += 1;
-            refused += usize::from(status == Error::Flow as u64);
-            if refused != 0 && refused != tried {
+            *match status {
+                0 => &mut done,
+                FLOW => &mut refused,
+                _ => &mut others,
+            } += 1;
+            if refused != 0 && done + others != 0 {
                 return Err(name(format!("{status}, unlike those before")));
             }
         }
     }
-    Ok(if refused == 0 { format!("all of {tried} done") } else { format!("all of {refused} refused") })
+    Ok(match refused {
+        0 => format!("{done} done, {others} refused without labels"),
+        _ => format!("all of {refused} refused"),
+    })
 }
 
 /// P and V on a semaphore that the child is given.
@@ -364,6 +382,11 @@ fn private(world: &World) -> Outcome<String> {
     Ok(named(&[does(&child, &steps)?]))
 }
 
+/// A domain taints itself.
+fn taint(world: &World) -> Step {
+    operation(numbers::LABEL, [numbers::LABEL_SEND, world.handle, THREE, 0, 0, 0])
+}
+
 /// A thread waits for a semaphore, or at a port, when its domain is tainted, which it does itself.
 fn wait_cut(world: &World, kind: OperandKind) -> Outcome<String> {
     let account = world.account(Side::Usual).map_err(text)?;
@@ -377,9 +400,7 @@ fn wait_cut(world: &World, kind: OperandKind) -> Outcome<String> {
     let until = op::clock() + 200_000_000;
     const { assert!(numbers::P == numbers::RECEIVE, "both wait until word 1") };
     STEPS.set_steps(0, &[on_semaphore(index, [numbers::P, until, 0, 0, 0, 0])]);
-    let taint = operation(numbers::LABEL, [numbers::LABEL_SEND, world.handle, THREE, 0, 0, 0]);
-    let end = operation(numbers::THREAD_ID, [0; 6]);
-    STEPS.set_steps(256, &[taint, end]);
+    STEPS.set_steps(256, &[taint(world), operation(numbers::THREAD_ID, [0; 6])]);
     let _waits = child.start(Program::Steps(0)).map_err(text)?;
     runtime::thread::sleep(20_000_000).map_err(text)?;
     let _taints = child.start(Program::Steps(256)).map_err(text)?;
@@ -398,7 +419,7 @@ fn page_cut(world: &World) -> Outcome<String> {
     if number() == before {
         return Err("it does not write".into());
     }
-    STEPS.set_steps(0, &[operation(numbers::LABEL, [numbers::LABEL_SEND, world.handle, THREE, 0, 0, 0])]);
+    STEPS.set_steps(0, &[taint(world)]);
     let _taints = child.start(Program::Steps(0)).map_err(text)?;
     runtime::thread::sleep(50_000_000).map_err(text)?;
     let outcome = if child.has_died() { "it may not write any more" } else { "it still writes" };
@@ -412,6 +433,253 @@ fn pages(world: &World) -> Outcome<String> {
     for may_write in [false, true] {
         let child = world.child(Side::Tainted, &account).map_err(text)?;
         ends.push(child.show(&COMMON, 0, may_write).err().map_or(0, |error| error as u64));
+    }
+    Ok(named(&ends))
+}
+
+/// A page of ours with a taint: for an untainted domain to read, and for a tainted one to write.
+fn tainted_pages(world: &World) -> Outcome<String> {
+    const OURS: u64 = FREE_START + 0x1100_0000;
+    let mut ends = Vec::new();
+    for (who, rights) in [(Side::Usual, MAP_READ), (Side::Tainted, MAP_READ | MAP_WRITE)] {
+        let accounts = [world.account(Side::Tainted).map_err(text)?, world.account(who).map_err(text)?];
+        let child = world.child(who, &accounts[1]).map_err(text)?;
+        op::draw(raw::MEMORY, accounts[0].entry(), Entry::OWN, OURS, 0, MAP_READ | MAP_WRITE).map_err(text)?;
+        let shown = raw::call(numbers::MAP, [child.domain.entry().0 as u64, OURS, FREE_START, 0, rights, 0]);
+        ends.push(shown.err().map_or(0, |error| error as u64));
+        raw::give_up(OURS);
+    }
+    Ok(named(&ends))
+}
+
+/// A tainted domain has an untainted page that nobody else has, and shows it to another tainted one: if it may write it itself, and if not.
+fn shown_on(world: &World) -> Outcome<String> {
+    const OURS: u64 = FREE_START + 0x1300_0000;
+    let mut ends = Vec::new();
+    for may_write in [true, false] {
+        let account = world.account(Side::Tainted).map_err(text)?;
+        let [child, other] = [world.child(Side::Tainted, &account), world.child(Side::Tainted, &account)];
+        let (child, other) = (child.map_err(text)?, other.map_err(text)?);
+        let to = child.give(other.domain.entry()).map_err(text)?.0 as u64;
+        op::draw(raw::MEMORY, Entry::OWN, Entry::OWN, OURS, 0, MAP_READ | MAP_WRITE).map_err(text)?;
+        raw::grant(child.domain.entry(), OURS, PLACE).map_err(text)?;
+        let taken = if may_write { MAP_EXECUTE } else { MAP_WRITE };
+        let steps = [
+            operation(numbers::UNMAP, [0, PLACE, 0, taken | UNMAP_SELF, 0, 0]),
+            operation(numbers::MAP, [to, PLACE, FREE_START, 0, MAP_READ, 0]),
+        ];
+        ends.push(does(&child, &steps)?);
+    }
+    Ok(named(&ends))
+}
+
+/// What taints the domain that does it: a message to itself. Cs asks for no ownership.
+fn tainted_by_message(world: &World) -> [Step; 5] {
+    let label = |words: [u64; 4]| operation(numbers::LABEL, [words[0], words[1], words[2], words[3], 0, 0]);
+    let port = Entry(MADE as usize + 1);
+    [
+        label([numbers::LABEL_NEW, STAR, MADE, 0]),
+        label([numbers::LABEL_PUT, MADE, world.handle, TWO]),
+        operation(numbers::PORT_NEW, [0, 1 << 16, MADE + 1, 0, 0, 0]),
+        on_semaphore(port, [numbers::SEND, MADE, 0, 0, 0, 0]),
+        on_semaphore(port, [numbers::RECEIVE, 0, 0, 0, 0, 0]),
+    ]
+}
+
+/// A message would taint a domain that writes a page that others have, too, and one that only reads it.
+fn page_kept(world: &World) -> Outcome<String> {
+    let mut ends = Vec::new();
+    for may_write in [true, false] {
+        let account = world.account(Side::Usual).map_err(text)?;
+        let child = world.child(Side::Usual, &account).map_err(text)?;
+        child.show(&COMMON, 0, may_write).map_err(text)?;
+        ends.push(does(&child, &tainted_by_message(world))?);
+    }
+    Ok(named(&ends))
+}
+
+/// A thread waits for a semaphore that others have, too, when another one of its domain takes a message that would taint it. The first one ends last.
+fn wait_kept(world: &World) -> Outcome<String> {
+    let account = world.account(Side::Usual).map_err(text)?;
+    let child = world.child(Side::Usual, &account).map_err(text)?;
+    let never = Owned::new(op::semaphore_new(Entry::OWN, 0).map_err(text)?);
+    let index = child.give(never.entry()).map_err(text)?;
+    STEPS.set_steps(0, &[on_semaphore(index, [numbers::P, op::clock() + 200_000_000, 0, 0, 0, 0])]);
+    STEPS.set_steps(256, &tainted_by_message(world));
+    let _waits = child.start(Program::Steps(0)).map_err(text)?;
+    runtime::thread::sleep(20_000_000).map_err(text)?;
+    let _takes = child.start(Program::Steps(256)).map_err(text)?;
+    Ok(named(&[status_of(&child)?]))
+}
+
+/// What a tainted domain does with an account of its own: makes something of it, as its label is the domain's; gives it the label {1}.
+fn accounts(world: &World) -> Outcome<String> {
+    let tries: [[Step; 2]; 2] = [
+        [
+            operation(numbers::ACCOUNT_NEW, [0, 4, MADE, 0, 0, 0]),
+            operation(numbers::SEMAPHORE_NEW, [MADE, 0, MADE + 1, 0, 0, 0]),
+        ],
+        [
+            operation(numbers::LABEL, [numbers::LABEL_NEW, ONE, MADE, 0, 0, 0]),
+            operation(numbers::ACCOUNT_NEW, [0, 4, MADE + 1, 0, MADE, 0]),
+        ],
+    ];
+    let mut ends = Vec::new();
+    for steps in tries {
+        let account = world.account(Side::Tainted).map_err(text)?;
+        let child = world.child(Side::Tainted, &account).map_err(text)?;
+        ends.push(does(&child, &steps)?);
+    }
+    Ok(named(&ends))
+}
+
+/// A domain removes one that it made, which hears of that: while it is not tainted, and when it is.
+fn removed(world: &World) -> Outcome<String> {
+    let mut ends = Vec::new();
+    for level in [ONE, THREE] {
+        let account = world.account(Side::Usual).map_err(text)?;
+        let child = world.child(Side::Usual, &account).map_err(text)?;
+        let steps = [
+            operation(numbers::DOMAIN_NEW, [0, 0, MADE, 0, 0, 0]),
+            operation(numbers::LABEL, [numbers::LABEL_SEND, world.handle, level, 0, 0, 0]),
+            operation(numbers::ENTRY_REMOVE, [0, MADE, 0, 0, 0, 0]),
+        ];
+        ends.push(does(&child, &steps)?);
+    }
+    Ok(named(&ends))
+}
+
+/// A domain taints itself: as we, who made it, accept, and as we do not.
+fn heard(world: &World) -> Outcome<String> {
+    let mut ends = Vec::new();
+    for handle in [world.handle, NOBODYS] {
+        let account = world.account(Side::Usual).map_err(text)?;
+        let child = world.child(Side::Usual, &account).map_err(text)?;
+        ends.push(does(&child, &[operation(numbers::LABEL, [numbers::LABEL_SEND, handle, THREE, 0, 0, 0])])?);
+    }
+    Ok(named(&ends))
+}
+
+/// The label {handle `level`, 1}.
+fn label_at(world: &World, level: u64) -> Outcome<Owned> {
+    let label = Owned::new(op::label_new(LabelFrom::Level(ONE)).map_err(text)?);
+    op::label_put(label.entry(), world.handle, level).map_err(text)?;
+    Ok(label)
+}
+
+/// An owner of the handle, and a level that it gives itself.
+fn owner(world: &World, level: u64, account: &Owned) -> Outcome<(Child, Step)> {
+    let (send, receive) = (label_at(world, STAR)?, Owned::new(op::label_new(LabelFrom::Level(TWO)).map_err(text)?));
+    let child = child(account, Some([send.entry(), receive.entry()])).map_err(text)?;
+    Ok((child, operation(numbers::LABEL, [numbers::LABEL_SEND, world.handle, level, 0, 0, 0])))
+}
+
+/// An owner uses a semaphore of the label {handle 0, 1}, and again when it is an owner still, and when it is none. It may use all of {1} then, too.
+fn owned_semaphore(world: &World) -> Outcome<String> {
+    let mut ends = Vec::new();
+    for level in [STAR, ONE] {
+        let label = label_at(world, ZERO)?;
+        let theirs = Owned::new(op::account_new_labelled(Entry::OWN, FRAMES, 0, label.entry()).map_err(text)?);
+        let own = world.account(Side::Usual).map_err(text)?;
+        let semaphore = Owned::new(op::semaphore_new(theirs.entry(), 2).map_err(text)?);
+        let (child, change) = owner(world, level, &own)?;
+        let p = on_semaphore(child.give(semaphore.entry()).map_err(text)?, [numbers::P, 0, 0, 0, 0, 0]);
+        ends.push(does(&child, &[p, change, p])?);
+    }
+    Ok(named(&ends))
+}
+
+/// The same of who writes a page of that label.
+fn owned_page(world: &World) -> Outcome<String> {
+    const OURS: u64 = FREE_START + 0x1200_0000;
+    let mut said = Vec::new();
+    for level in [STAR, ONE] {
+        let label = label_at(world, ZERO)?;
+        let theirs = Owned::new(op::account_new_labelled(Entry::OWN, FRAMES, 0, label.entry()).map_err(text)?);
+        let own = world.account(Side::Usual).map_err(text)?;
+        let (child, change) = owner(world, level, &own)?;
+        op::draw(raw::MEMORY, theirs.entry(), Entry::OWN, OURS, 0, MAP_READ | MAP_WRITE).map_err(text)?;
+        let to = child.domain.entry().0 as u64;
+        raw::call(numbers::MAP, [to, OURS, PLACE, 0, MAP_READ | MAP_WRITE, 0]).map_err(text)?;
+        let _writes = child.start(Program::Write).map_err(text)?;
+        runtime::thread::sleep(20_000_000).map_err(text)?;
+        if child.has_died() {
+            return Err("it may not write".into());
+        }
+        // Steps that end end the domain.
+        let never = Owned::new(op::semaphore_new(Entry::OWN, 0).map_err(text)?);
+        let waits = on_semaphore(child.give(never.entry()).map_err(text)?, [numbers::P, NEVER, 0, 0, 0, 0]);
+        STEPS.set_steps(0, &[change, waits]);
+        let _changes = child.start(Program::Steps(0)).map_err(text)?;
+        runtime::thread::sleep(20_000_000).map_err(text)?;
+        said.push(if child.has_died() { "it may not" } else { "it writes" });
+        raw::give_up(OURS);
+    }
+    Ok(said.join(", "))
+}
+
+/// A usual domain calls another one by portals of a label without entries.
+fn plain_portals(world: &World) -> Outcome<String> {
+    let mut ends = Vec::new();
+    for level in [THREE, ZERO] {
+        let label = Owned::new(op::label_new(LabelFrom::Level(level)).map_err(text)?);
+        let account = world.account(Side::Usual).map_err(text)?;
+        let [child, other] = [world.child(Side::Usual, &account), world.child(Side::Usual, &account)];
+        let (child, other) = (child.map_err(text)?, other.map_err(text)?);
+        let (service, _portal) = other.portal_labelled(label.entry()).map_err(text)?;
+        let portal = op::portal_new(child.domain.entry(), service.entry(), 0, Entry(0), 0).map_err(text)?;
+        ends.push(does(&child, &[on_semaphore(portal, [RETURN, 0, 0, 0, 0, 0])])?);
+    }
+    Ok(named(&ends))
+}
+
+/// Calls by portals that ask for nothing.
+fn calls(world: &World) -> Outcome<String> {
+    let mut ends = Vec::new();
+    for who in [Side::Usual, Side::Tainted] {
+        for whom in [Side::Usual, Side::Tainted] {
+            let accounts = [world.account(who).map_err(text)?, world.account(whom).map_err(text)?];
+            let child = world.child(who, &accounts[0]).map_err(text)?;
+            let other = world.child(whom, &accounts[1]).map_err(text)?;
+            let (_service, portal) = other.portal_for(&child).map_err(text)?;
+            ends.push(does(&child, &[on_semaphore(portal, [RETURN, 0, 0, 0, 0, 0])])?);
+        }
+    }
+    Ok(named(&ends))
+}
+
+/// A call is in flight when the domain that was called is tainted, which it does itself.
+fn call_cut(world: &World) -> Outcome<String> {
+    let account = world.account(Side::Usual).map_err(text)?;
+    let [child, other] = [world.child(Side::Usual, &account), world.child(Side::Usual, &account)];
+    let (child, other) = (child.map_err(text)?, other.map_err(text)?);
+    let [gate, never] = [op::semaphore_new(Entry::OWN, 0), op::semaphore_new(Entry::OWN, 0)];
+    let (gate, never) = (Owned::new(gate.map_err(text)?), Owned::new(never.map_err(text)?));
+    let (_service, portal) = other.portal_for(&child).map_err(text)?;
+    let its = other.give(gate.entry()).map_err(text)?.0 as u64;
+    STEPS.set_steps(0, &[on_semaphore(portal, [SLEEP, its, 0, 0, 0, 0])]);
+    // Not its last step, with which its domain would end.
+    let waits = on_semaphore(other.give(never.entry()).map_err(text)?, [numbers::P, NEVER, 0, 0, 0, 0]);
+    STEPS.set_steps(256, &[taint(world), waits, waits]);
+    let _calls = child.start(Program::Steps(0)).map_err(text)?;
+    runtime::thread::sleep(20_000_000).map_err(text)?;
+    let _taints = other.start(Program::Steps(256)).map_err(text)?;
+    runtime::thread::sleep(20_000_000).map_err(text)?;
+    op::v(gate.entry()).map_err(text)?;
+    Ok(named(&[status_of(&child)?]))
+}
+
+/// A domain taints itself whose exceptions another one handles: so tainted that it accepts that, and not.
+fn handled(world: &World) -> Outcome<String> {
+    let mut ends = Vec::new();
+    for by in [Side::Tainted, Side::Usual] {
+        let accounts = [world.account(by).map_err(text)?, world.account(Side::Usual).map_err(text)?];
+        let handler = world.child(by, &accounts[0]).map_err(text)?;
+        let usual = label_at(world, ONE)?;
+        let child = child(&accounts[1], Some([usual.entry(), world.receive.entry()])).map_err(text)?;
+        let (service, _portal) = handler.portal().map_err(text)?;
+        op::portal_new(child.domain.entry(), service.entry(), 0, Entry(EXCEPTION), 0).map_err(text)?;
+        ends.push(does(&child, &[taint(world)])?);
     }
     Ok(named(&ends))
 }
@@ -495,10 +763,10 @@ fn dead(world: &World) -> Outcome<String> {
 /// The end of a domain is a V on a semaphore that others have, too.
 fn deaths(world: &World) -> Outcome<String> {
     let mut said = Vec::new();
-    for who in [Side::Usual, Side::Tainted] {
+    for (who, what) in [(Side::Usual, Side::Usual), (Side::Tainted, Side::Usual), (Side::Tainted, Side::Tainted)] {
         let account = world.account(who).map_err(text)?;
         let child = world.child(who, &account).map_err(text)?;
-        let ends = Target::new(world, OperandKind::Semaphore, Side::Usual)?.ok_or("no semaphore")?;
+        let ends = Target::new(world, OperandKind::Semaphore, what)?.ok_or("no semaphore")?;
         let entry = ends.entry.as_ref().ok_or("no semaphore")?.entry();
         op::p(entry, 0).map_err(text)?;
         child.give(entry).map_err(text)?;
@@ -518,7 +786,7 @@ fn new_labels(world: &World) -> Outcome<String> {
     };
     let fresh = || op::domain_new(account.entry(), 0, "victim").map(Owned::new).map_err(text);
     let foreign = Owned::new(op::label_new(LabelFrom::Level(TWO)).map_err(text)?);
-    op::label_put(foreign.entry(), 5, THREE).map_err(text)?;
+    op::label_put(foreign.entry(), NOBODYS, THREE).map_err(text)?;
     let low = Owned::new(op::label_new(LabelFrom::Level(STAR)).map_err(text)?);
     let ours = op::label_handle().map_err(text)?;
     let unheard = Owned::new(op::label_new(LabelFrom::Level(ONE)).map_err(text)?);
@@ -530,6 +798,13 @@ fn new_labels(world: &World) -> Outcome<String> {
         .collect::<Outcome<Vec<u64>>>()?;
     let started = Child::new(account.entry(), 1, 1).map_err(text)?;
     ends.push(set(started.domain.entry(), &world.send, &world.receive));
+    // Somebody else's, which has nothing yet.
+    let child = world.child(Side::Usual, &account).map_err(text)?;
+    let new = fresh()?;
+    let index = child.give(new.entry()).map_err(text)?.0 as u64;
+    let label = |level, place| operation(numbers::LABEL, [numbers::LABEL_NEW, level, place, 0, 0, 0]);
+    let sets = operation(numbers::DOMAIN_SET, [index, numbers::SET_LABELS, MADE, MADE + 1, 0, 0]);
+    ends.push(does(&child, &[label(ONE, MADE), label(TWO, MADE + 1), sets])?);
     Ok(named(&ends))
 }
 
@@ -607,7 +882,7 @@ fn caller_may_again(world: &World) -> Outcome<String> {
     let child = world.child(Side::Usual, &account).map_err(text)?;
     let portal = asked_by(&child, &service)?;
     let asks = |level| on_semaphore(portal, [label.entry().0 as u64, world.handle, level, 0, 0, 0]);
-    let tainted = operation(numbers::LABEL, [numbers::LABEL_SEND, world.handle, THREE, 0, 0, 0]);
+    let tainted = taint(world);
     does(&child, &[asks(0), asks(THREE + 1), asks(ONE + 1), tainted, asks(0)])?;
     let usual = [ONE, TWO].map(|level| op::label_new(LabelFrom::Level(level)).map(Owned::new));
     let [send, receive] = usual;
@@ -687,12 +962,28 @@ pub fn lines() -> Vec<(&'static str, Outcome<String>)> {
         ("a wait at a port while its domain is tainted", wait_cut(&world, OperandKind::Port)),
         ("a write while its domain is tainted", page_cut(&world)),
         ("an untainted page for a tainted domain, to read and to write", pages(&world)),
+        ("a tainted page for an untainted domain to read, and for a tainted one to write", tainted_pages(&world)),
+        ("an untainted page that a tainted domain shows, if it writes it, and if not", shown_on(&world)),
+        ("a message that would taint who writes a page in common, and who reads it", page_kept(&world)),
+        ("a wait while a message would taint its domain", wait_kept(&world)),
+        ("an account of a tainted domain, and one with the label {1}", accounts(&world)),
+        ("to remove a domain that was made, untainted and tainted", removed(&world)),
+        ("to be tainted as the maker accepts, and as it does not", heard(&world)),
+        ("a semaphore of {h 0, 1} for an owner of h that stays one, and that does not", owned_semaphore(&world)),
+        ("a page of {h 0, 1} for a writer that stays an owner of h, and that does not", owned_page(&world)),
+        ("calls of a usual domain to a usual one by portals of {3} and of {0}", plain_portals(&world)),
+        ("calls of an untainted domain to untainted and tainted ones, and of a tainted one", calls(&world)),
+        ("a call in flight to a domain that is tainted then", call_cut(&world)),
+        ("to be tainted as the handler of exceptions accepts, and as it does not", handled(&world)),
         ("a line of an untainted domain in the log, and of a tainted one", log(&world)),
         ("the log on a fault of an untainted domain, and of a tainted one", reported(&world)),
         ("memory from an untainted account, and from a tainted one", draws()),
         ("a dead domain for an untainted one: untainted, and tainted", dead(&world)),
-        ("the end of an untainted domain on a semaphore of others, and of a tainted one", deaths(&world)),
-        ("labels of a child: to accept more, to own all, not to be heard, too late", new_labels(&world)),
+        (
+            "the end of an untainted domain on a semaphore of others, and of a tainted one on that and on a tainted one",
+            deaths(&world),
+        ),
+        ("labels of a child: to accept more, to own all, not to be heard, too late, by another", new_labels(&world)),
         ("to accept a child's taint no more, with the child and without", children(&world)),
         ("what callers may do: untainted with {1} and with taint, tainted with both", caller_may(&world)),
         (

@@ -31,6 +31,7 @@ pub const CHECKS: &[Check] = &[
     ("an entry comes along, if it is there still and there is a place for it", along),
     ("what comes along is refused as it is elsewhere", along_refused),
     ("a label lets messages in or not, and the sender is not notified", labelled),
+    ("a message whose labels find no room vanishes, and the sender is not notified", crowded),
 ];
 
 const SMALL: Size = Size { bytes: 64, messages: 4 };
@@ -464,4 +465,27 @@ fn labelled() -> Result<(), &'static str> {
     let mut entries = Vec::new();
     let reported = op::label_read(shown.entry(), 0, |handle, level| entries.push((handle, level))).map_err(text)?;
     hold(reported == (1, abi::level::TWO) && entries == [(77, abi::level::THREE)], "V is not what was shown")
+}
+
+fn crowded() -> Result<(), &'static str> {
+    let verify = Owned::new(op::label_new(LabelFrom::Level(abi::level::THREE)).map_err(text)?);
+    for number in 0..500u64 {
+        let handle = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 3;
+        op::label_put(verify.entry(), handle, abi::level::TWO).map_err(text)?;
+    }
+    let proven = Options { verify: Some(verify.entry()), ..NONE };
+    let account = |frames| op::account_new(Entry::OWN, frames).map(Owned::new);
+    let made = |frames| {
+        let account = account(frames).ok()?;
+        Port::new(account.entry(), SMALL, None, None, 0).ok().map(|port| (port, account))
+    };
+    // Just enough for the port.
+    let (narrow, _account) = (0..10).find_map(made).ok_or("no port")?;
+    let wide = port(SMALL, 0)?;
+    for (port, due) in [(&narrow, Err(Error::Timeout)), (&wide, Ok((0, 5)))] {
+        port::send(port.entry(), &[&5u64.to_le_bytes()], &proven).map_err(text)?;
+        hold(take(port) == due, "another message than there is room for")?;
+    }
+    send(&narrow, 6)?;
+    hold(take(&narrow) == Ok((0, 6)), "no room for a message without labels")
 }

@@ -20,7 +20,8 @@ const NOTHING: Flow =
     flow("what the operands name, and the caller by what comes of it", "what is asked about the operands");
 const OWN: Flow = flow("nobody but the caller, about itself", "nothing");
 
-/// Of each operation. An operation without a row does not build.
+/// Of each operation. An operation without a row does not build. The boot tests `flows` and `flows-off` go along the table of operations by
+/// machine: a new operation with an operand that is judged is tried there without another line.
 pub const FLOWS: Each<Flow> = Each {
     r#return: flow(
         "its caller: words, bytes, entries, pages",
@@ -96,7 +97,7 @@ pub const FLOWS: Each<Flow> = Each {
     ),
 };
 
-/// What else tells somebody something, and what is asked. A test for each.
+/// What else tells somebody something, and what is asked. A test for each, which has a control of the same lines with labels off.
 pub const OTHERS: &[(&str, Flow, &str)] = &[
     (
         "a call",
@@ -104,7 +105,7 @@ pub const OTHERS: &[(&str, Flow, &str)] = &[
             "the callee: words, bytes, entries, windows, pages, the badge; by its return the caller",
             "both may tell each other, and the callee is not tainted; a caller that floats is raised before",
         ),
-        "labels",
+        "flows",
     ),
     (
         "P",
@@ -125,16 +126,16 @@ pub const OTHERS: &[(&str, Flow, &str)] = &[
             "who takes it: bytes, badge, V; the sender learns nothing",
             "when it is taken: E is below R and Dr, V and the label of the port, and Dr below that; a receiver that floats is tainted, and one that would be cut off from others so does not take it. When it is sent: the sender owns what it decontaminates",
         ),
-        "ports",
+        "flows",
     ),
-    ("a page fault, an exception", flow("the handler; by its return the domain", "as of a call"), "labels"),
+    ("a page fault, an exception", flow("the handler; by its return the domain", "as of a call"), "flows"),
     (
         "a change of the own labels",
         flow(
             "whoever is in a call with the domain, of the cut",
             "nothing: it is made before the domain knows what it will be tainted with. Contamination cuts nothing: a call that would need that is refused",
         ),
-        "labels",
+        "flows",
     ),
     ("the same, while the domain waits for a semaphore", flow("nobody: the wait ends with `Flow`", "as of P"), "flows"),
     (

@@ -2,7 +2,7 @@
 //! anew.
 #![allow(missing_docs)]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
@@ -291,8 +291,7 @@ fn table_of_flows() -> String {
             .iter()
             .all(|operand| !matches!(operand.judged(), Some(judged) if !matches!(judged, Judged::Nothing(_))));
         let test = match number {
-            op::RETURN | op::LABEL => "`labels`",
-            _ if is_free && flow.asked.starts_with("nothing") && number != op::EXIT => "–",
+            _ if is_free && flow.asked.starts_with("nothing") && ![op::RETURN, op::EXIT].contains(&number) => "–",
             _ => "`flows`",
         };
         writeln!(text, "| `{}` | {} | {operands} | {} | {test} |", row.name, flow.reports, flow.asked).unwrap();
@@ -344,12 +343,33 @@ fn the_chapter_about_flows() {
     compare(&path, &new);
 }
 
-/// Tests that a row names are boot tests, and each has a control with labels off.
+/// What a boot test expects: the name of each line, and what follows it.
+fn expected(test: &str) -> Vec<(String, String)> {
+    let path = root().join(format!("../../tests/boot/{test}.toml"));
+    let text = fs::read_to_string(&path).unwrap_or_else(|_| panic!("there is no boot test `{test}`"));
+    let lines = text.lines().filter_map(|line| line.strip_prefix("    \"")?.strip_suffix("\",")?.rsplit_once(": "));
+    lines.map(|(name, outcome)| (name.to_string(), outcome.to_string())).collect()
+}
+
+/// Tests that a row names are boot tests. Each has a control, which does the same with labels off, and in which nothing but what labels have to do
+/// with comes out otherwise.
 #[test]
 fn each_flow_has_a_test() {
-    for (what, _, test) in OTHERS {
-        let path = root().join(format!("../../tests/boot/{test}.toml"));
-        assert!(path.exists(), "{what}: there is no boot test `{test}`");
+    let tests: BTreeSet<&str> = OTHERS.iter().map(|(.., test)| *test).chain(["flows"]).collect();
+    for test in tests {
+        let control = format!("{test}-off");
+        let append = fs::read_to_string(root().join(format!("../../tests/boot/{control}.toml"))).unwrap_or_default();
+        assert!(append.contains("\nappend = \"labels=off\"\n"), "`{test}` has no control `{control}` with labels off");
+        let [on, off] = [expected(test), expected(&control)];
+        assert!(!on.is_empty(), "`{test}` expects nothing");
+        let name = |lines: &[(String, String)]| lines.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
+        assert_eq!(name(&on), name(&off), "`{test}` and `{control}` do not do the same");
+        for ((name, on), (_, off)) in on.iter().zip(&off) {
+            // Whoever makes something gives it labels that are allowed, whether they are asked about afterwards or not.
+            let is_made = name.starts_with("labels of a child") || name.starts_with("an account of");
+            assert!(is_made || !off.contains("Flow"), "{name}: labels that are off refuse");
+            assert!(on != off || !on.contains("Flow") || is_made, "{name}: what is refused is not done with labels off");
+        }
     }
 }
 

@@ -12,6 +12,7 @@ use runtime::{Entry, message, table};
 use super::places::SCHEDULE;
 pub use super::programs::PLACE;
 use super::programs::{self, ANSWER, word};
+use crate::raw;
 
 const PAGE: u64 = PAGE_BYTES as u64;
 
@@ -251,6 +252,11 @@ impl Child {
             op::service_new_at(self.domain.entry(), programs::serve as *const () as u64, 0, shape, Entry(0))?
         };
         self.portal_at(service)
+    }
+
+    /// As [`Self::portal`], to a service whose portals have this label.
+    pub fn portal_labelled(&self, label: Entry) -> Result<(Owned, Owned), Error> {
+        self.portal_at(raw::service_labelled(&self.domain, programs::serve as *const () as u64, label)?)
     }
 
     fn portal_at(&self, service: Entry) -> Result<(Owned, Owned), Error> {
