@@ -1,24 +1,32 @@
 //! Whether labels are asked, by the table of operations: each operand that is judged is tried by a domain that is tainted and by one that is not, on what
 //! has the same labels as the domain and on what has not. With labels switched off all of that is done; what is printed says which.
 
-use abi::layout::{EXCEPTION, FREE_START};
+mod changes;
+mod operations;
+
+use abi::layout::FREE_START;
 use abi::level::{ONE, STAR, THREE, TWO, ZERO};
-use abi::op::{self as numbers, Judged, OperandKind, Operation};
+use abi::op::{self as numbers, OperandKind};
 use abi::rights::{ALL, MAP_EXECUTE, MAP_READ, MAP_WRITE, UNMAP_SELF};
-use abi::{Error, NEVER, info};
+use abi::{Error, info};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU64, Ordering};
+use runtime::Entry;
 use runtime::entry::Owned;
 use runtime::op::{self, LabelFrom};
 use runtime::port::{self, Options};
 use runtime::server::{self, ServeWord};
-use runtime::{Entry, table};
 
+use self::changes::{
+    call_cut, children, handled, heard, owned_page, owned_semaphore, page_cut, page_kept, removed, taint, wait_cut,
+    wait_kept,
+};
+use self::operations::{Target, each, ports, semaphores};
 use crate::raw;
-use crate::table::child::{Child, PLACE, Page, Program, Step, Unit, on_semaphore, operation, word_address};
-use crate::table::places::{RETURN, SLEEP};
+use crate::table::child::{Child, PLACE, Page, Program, Step, Unit, on_semaphore, operation};
+use crate::table::places::RETURN;
 
 /// What a child is to do. It is shown to one at a time.
 static STEPS: Page = Page::new();
@@ -26,8 +34,6 @@ static STEPS: Page = Page::new();
 static COMMON: Page = Page::new();
 
 const MACHINE: Entry = Entry::SPECIAL;
-const SPARE_LINE: u64 = 3;
-const SPARE_PORTS: u64 = 0x2f8 | 8 << 16;
 /// Where a child puts what it makes.
 const MADE: u64 = 120;
 /// Where a child of a world has a copy of that's semaphore.
@@ -110,209 +116,6 @@ pub fn does(child: &Child, steps: &[Step]) -> Outcome<u64> {
     status_of(child)
 }
 
-/// What an operand may name.
-struct Target {
-    kind: OperandKind,
-    entry: Option<Owned>,
-    // What goes with it.
-    _service: Option<Owned>,
-    _thread: Option<Owned>,
-    _child: Option<Child>,
-    _account: Owned,
-}
-
-impl Target {
-    /// Nothing if the machine has none.
-    fn new(world: &World, kind: OperandKind, side: Side) -> Outcome<Option<Self>> {
-        let account = world.account(side).map_err(text)?;
-        let mut target = Self { kind, entry: None, _service: None, _thread: None, _child: None, _account: account };
-        match kind {
-            OperandKind::Domain | OperandKind::Thread | OperandKind::Service => {
-                let child = world.child(side, &target._account).map_err(text)?;
-                if kind == OperandKind::Thread {
-                    let never = Owned::new(op::semaphore_new(target._account.entry(), 0).map_err(text)?);
-                    let index = child.give(never.entry()).map_err(text)?;
-                    STEPS.set_steps(256, &[on_semaphore(index, [numbers::P, NEVER, 0, 0, 0, 0])]);
-                    target._thread = Some(never);
-                    target.entry = Some(child.start(Program::Steps(256)).map_err(text)?);
-                } else if kind == OperandKind::Service {
-                    let service = raw::service(&child.domain, 0, Entry::OWN).map_err(text)?;
-                    let copy = Owned::new(table::allocate().map_err(text)?);
-                    op::entry_copy(child.domain.entry(), service, Entry::OWN, copy.entry(), ALL).map_err(text)?;
-                    target.entry = Some(copy);
-                }
-                target._child = Some(child);
-            }
-            OperandKind::Account => {
-                let account = match side {
-                    Side::Usual => op::account_new(target._account.entry(), 8),
-                    Side::Tainted => op::account_new_labelled(target._account.entry(), 8, 0, world.send.entry()),
-                };
-                target.entry = Some(Owned::new(account.map_err(text)?));
-            }
-            OperandKind::Semaphore => {
-                target.entry = Some(Owned::new(op::semaphore_new(target._account.entry(), 1).map_err(text)?));
-            }
-            OperandKind::Port => {
-                let port = op::port_new(target._account.entry(), (0, 1), Entry::OWN, Entry::OWN, 0);
-                target.entry = Some(Owned::new(port.map_err(text)?));
-            }
-            OperandKind::Interrupt | OperandKind::IoPorts => {
-                let way = match kind {
-                    OperandKind::Interrupt => [numbers::MACHINE_INTERRUPT, SPARE_LINE],
-                    _ => [numbers::MACHINE_PORTS, SPARE_PORTS],
-                };
-                let place = Owned::new(table::allocate().map_err(text)?);
-                let words = [MACHINE.0 as u64, way[0], way[1], place.entry().0 as u64, 0, 0];
-                if raw::call(numbers::MACHINE, words).is_err() {
-                    return Ok(None);
-                }
-                target.entry = Some(place);
-            }
-            _ => {}
-        }
-        Ok(Some(target))
-    }
-
-    /// The index by which a child names it.
-    fn give(&self, child: &Child) -> Outcome<u64> {
-        let entry = match (&self.entry, &self._child) {
-            (Some(entry), _) => entry.entry(),
-            (None, Some(target)) => target.domain.entry(),
-            (None, None) => MACHINE,
-        };
-        child
-            .give(entry)
-            .map(|entry| entry.0 as u64)
-            .map_err(|error| format!("given {:?}: {}", self.kind, error.text()))
-    }
-}
-
-/// A row of the table, and what it is entered by.
-#[derive(Clone, Copy)]
-struct Row {
-    index: usize,
-    way: u64,
-    row: &'static Operation,
-}
-
-fn rows() -> impl Iterator<Item = Row> {
-    numbers::TABLE.iter().enumerate().flat_map(|(index, base)| {
-        let ways = numbers::ways(base.constant);
-        let rows = if ways.is_empty() { core::slice::from_ref(base) } else { ways };
-        (0..).zip(rows).map(move |(way, row)| Row { index, way, row })
-    })
-}
-
-/// Whether an operand of this kind is judged in this way, and it can be tried.
-fn judged(row: Row, operand: usize, side: Side) -> Option<Judged> {
-    let stops = row.index == numbers::MACHINE && row.way == numbers::MACHINE_STOP;
-    // The memory is given to nobody else.
-    let draws = row.index == numbers::DRAW;
-    let judged = row.row.operands[operand].judged().filter(|_| !stops && !draws)?;
-    let others_refuse =
-        row.row.operands.iter().enumerate().any(|(number, other)| {
-            number != operand && other.judged() == Some(Judged::Nucleus) && side == Side::Tainted
-        });
-    (!matches!(judged, Judged::Nothing(_)) && !others_refuse).then_some(judged)
-}
-
-/// Words with which nothing is wrong, as a child sees what they name.
-fn words(
-    world: &World,
-    (child, who): (&Child, Side),
-    row: Row,
-    (tried, target): (usize, &Target),
-    others: &mut Vec<Target>,
-) -> Outcome<Option<[u64; 6]>> {
-    let mut words = [0; 6];
-    for (number, (word, operand)) in words.iter_mut().zip(row.row.operands).enumerate() {
-        *word = match (operand.kind, operand.name) {
-            _ if number == tried => target.give(child)?,
-            (OperandKind::Domain | OperandKind::Account | OperandKind::Semaphore | OperandKind::Shape, _) => 0,
-            (OperandKind::Label | OperandKind::Port, _) => 0,
-            (OperandKind::Number, "size") => 1 << 16,
-            (kind, _) if kind.is_entry() => match Target::new(world, kind, who)? {
-                Some(other) => {
-                    others.push(other);
-                    others[others.len() - 1].give(child)?
-                }
-                None => return Ok(None),
-            },
-            (OperandKind::Way, _) => row.way,
-            (OperandKind::Index, _) => HAS,
-            (OperandKind::Address, "source") => word_address(0),
-            (OperandKind::Address, _) => FREE_START,
-            (OperandKind::Rights, _) => MAP_READ,
-            (OperandKind::Number, "frames" | "microseconds") | (OperandKind::Flags, "cpus") => 1,
-            _ => 0,
-        };
-    }
-    Ok(Some(words))
-}
-
-/// Has one operand name something: the status that comes of it; nothing if the machine lacks what it takes.
-fn status_with(world: &World, row: Row, operand: usize, [who, what]: [Side; 2]) -> Outcome<Option<u64>> {
-    let Some(target) = Target::new(world, row.row.operands[operand].kind, what)? else { return Ok(None) };
-    let account = world.account(who).map_err(text)?;
-    let child = world.child(who, &account).map_err(text)?;
-    // They go with what they are of.
-    let mut others = Vec::new();
-    let Some(words) = words(world, (&child, who), row, (operand, &target), &mut others)? else { return Ok(None) };
-    does(&child, &[operation(row.index, words)]).map(Some)
-}
-
-/// Tries each operand that is judged: how many were done, or refused by labels, or refused by something else, which is looked at after labels.
-fn each(world: &World, who: Side, what: Side) -> Outcome<String> {
-    const FLOW: u64 = Error::Flow as u64;
-    let [mut done, mut refused, mut others] = [0; 3];
-    for row in rows() {
-        for (number, operand) in row.row.operands.iter().enumerate() {
-            // The nucleus has one label.
-            let is_tried = |judged: Judged| judged != Judged::Nucleus || what == Side::Usual;
-            if !judged(row, number, who).is_some_and(is_tried) {
-                continue;
-            }
-            let name = |why: String| format!("{} {}: {why}", row.row.name, operand.name);
-            let Some(status) = status_with(world, row, number, [who, what]).map_err(name)? else { continue };
-            *match status {
-                0 => &mut done,
-                FLOW => &mut refused,
-                _ => &mut others,
-            } += 1;
-            if refused != 0 && done + others != 0 {
-                return Err(name(format!("{status}, unlike those before")));
-            }
-        }
-    }
-    Ok(match refused {
-        0 => format!("{done} done, {others} refused without labels"),
-        _ => format!("all of {refused} refused"),
-    })
-}
-
-/// P and V on a semaphore that the child is given.
-fn semaphores(world: &World, who: Side, what: Side) -> Outcome<String> {
-    ways(world, who, (OperandKind::Semaphore, what), [numbers::P, numbers::V])
-}
-
-/// RECEIVE and SEND at a port that the child is given.
-fn ports(world: &World, who: Side, what: Side) -> Outcome<String> {
-    ways(world, who, (OperandKind::Port, what), [numbers::RECEIVE, numbers::SEND])
-}
-
-fn ways(world: &World, who: Side, (kind, what): (OperandKind, Side), ways: [u64; 2]) -> Outcome<String> {
-    let mut ends = Vec::new();
-    for way in ways {
-        let target = Target::new(world, kind, what)?.ok_or("no such thing")?;
-        let account = world.account(who).map_err(text)?;
-        let child = world.child(who, &account).map_err(text)?;
-        let index = target.give(&child)?;
-        ends.push(does(&child, &[on_semaphore(Entry(index as usize), [way, 0, 0, 0, 0, 0])])?);
-    }
-    Ok(named(&ends))
-}
-
 /// An untainted child at a port where others receive, too, with a message that would taint it.
 fn taints_nobody(world: &World) -> Outcome<String> {
     let port = Target::new(world, OperandKind::Port, Side::Usual)?.ok_or("no port")?;
@@ -382,50 +185,6 @@ fn private(world: &World) -> Outcome<String> {
     Ok(named(&[does(&child, &steps)?]))
 }
 
-/// A domain taints itself.
-fn taint(world: &World) -> Step {
-    operation(numbers::LABEL, [numbers::LABEL_SEND, world.handle, THREE, 0, 0, 0])
-}
-
-/// A thread waits for a semaphore, or at a port, when its domain is tainted, which it does itself.
-fn wait_cut(world: &World, kind: OperandKind) -> Outcome<String> {
-    let account = world.account(Side::Usual).map_err(text)?;
-    let child = world.child(Side::Usual, &account).map_err(text)?;
-    let never = match kind {
-        OperandKind::Port => op::port_new(Entry::OWN, (0, 1), Entry::OWN, Entry::OWN, 0),
-        _ => op::semaphore_new(Entry::OWN, 0),
-    };
-    let never = Owned::new(never.map_err(text)?);
-    let index = child.give(never.entry()).map_err(text)?;
-    let until = op::clock() + 200_000_000;
-    const { assert!(numbers::P == numbers::RECEIVE, "both wait until word 1") };
-    STEPS.set_steps(0, &[on_semaphore(index, [numbers::P, until, 0, 0, 0, 0])]);
-    STEPS.set_steps(256, &[taint(world), operation(numbers::THREAD_ID, [0; 6])]);
-    let _waits = child.start(Program::Steps(0)).map_err(text)?;
-    runtime::thread::sleep(20_000_000).map_err(text)?;
-    let _taints = child.start(Program::Steps(256)).map_err(text)?;
-    Ok(named(&[status_of(&child)?]))
-}
-
-/// A thread writes to a page that we see, too, when its domain is tainted; it has no handler of faults.
-fn page_cut(world: &World) -> Outcome<String> {
-    let account = world.account(Side::Usual).map_err(text)?;
-    let child = world.child(Side::Usual, &account).map_err(text)?;
-    child.show(&COMMON, 0, true).map_err(text)?;
-    let _writes = child.start(Program::Write).map_err(text)?;
-    let number = || COMMON.0[0].load(Ordering::SeqCst);
-    let before = number();
-    runtime::thread::sleep(20_000_000).map_err(text)?;
-    if number() == before {
-        return Err("it does not write".into());
-    }
-    STEPS.set_steps(0, &[taint(world)]);
-    let _taints = child.start(Program::Steps(0)).map_err(text)?;
-    runtime::thread::sleep(50_000_000).map_err(text)?;
-    let outcome = if child.has_died() { "it may not write any more" } else { "it still writes" };
-    Ok(outcome.into())
-}
-
 /// A page of ours, which others have, too, for a tainted domain: to read, and to write.
 fn pages(world: &World) -> Outcome<String> {
     let account = world.account(Side::Usual).map_err(text)?;
@@ -473,45 +232,6 @@ fn shown_on(world: &World) -> Outcome<String> {
     Ok(named(&ends))
 }
 
-/// What taints the domain that does it: a message to itself. Cs asks for no ownership.
-fn tainted_by_message(world: &World) -> [Step; 5] {
-    let label = |words: [u64; 4]| operation(numbers::LABEL, [words[0], words[1], words[2], words[3], 0, 0]);
-    let port = Entry(MADE as usize + 1);
-    [
-        label([numbers::LABEL_NEW, STAR, MADE, 0]),
-        label([numbers::LABEL_PUT, MADE, world.handle, TWO]),
-        operation(numbers::PORT_NEW, [0, 1 << 16, MADE + 1, 0, 0, 0]),
-        on_semaphore(port, [numbers::SEND, MADE, 0, 0, 0, 0]),
-        on_semaphore(port, [numbers::RECEIVE, 0, 0, 0, 0, 0]),
-    ]
-}
-
-/// A message would taint a domain that writes a page that others have, too, and one that only reads it.
-fn page_kept(world: &World) -> Outcome<String> {
-    let mut ends = Vec::new();
-    for may_write in [true, false] {
-        let account = world.account(Side::Usual).map_err(text)?;
-        let child = world.child(Side::Usual, &account).map_err(text)?;
-        child.show(&COMMON, 0, may_write).map_err(text)?;
-        ends.push(does(&child, &tainted_by_message(world))?);
-    }
-    Ok(named(&ends))
-}
-
-/// A thread waits for a semaphore that others have, too, when another one of its domain takes a message that would taint it. The first one ends last.
-fn wait_kept(world: &World) -> Outcome<String> {
-    let account = world.account(Side::Usual).map_err(text)?;
-    let child = world.child(Side::Usual, &account).map_err(text)?;
-    let never = Owned::new(op::semaphore_new(Entry::OWN, 0).map_err(text)?);
-    let index = child.give(never.entry()).map_err(text)?;
-    STEPS.set_steps(0, &[on_semaphore(index, [numbers::P, op::clock() + 200_000_000, 0, 0, 0, 0])]);
-    STEPS.set_steps(256, &tainted_by_message(world));
-    let _waits = child.start(Program::Steps(0)).map_err(text)?;
-    runtime::thread::sleep(20_000_000).map_err(text)?;
-    let _takes = child.start(Program::Steps(256)).map_err(text)?;
-    Ok(named(&[status_of(&child)?]))
-}
-
 /// What a tainted domain does with an account of its own: makes something of it, as its label is the domain's; gives it the label {1}.
 fn accounts(world: &World) -> Outcome<String> {
     let tries: [[Step; 2]; 2] = [
@@ -531,91 +251,6 @@ fn accounts(world: &World) -> Outcome<String> {
         ends.push(does(&child, &steps)?);
     }
     Ok(named(&ends))
-}
-
-/// A domain removes one that it made, which hears of that: while it is not tainted, and when it is.
-fn removed(world: &World) -> Outcome<String> {
-    let mut ends = Vec::new();
-    for level in [ONE, THREE] {
-        let account = world.account(Side::Usual).map_err(text)?;
-        let child = world.child(Side::Usual, &account).map_err(text)?;
-        let steps = [
-            operation(numbers::DOMAIN_NEW, [0, 0, MADE, 0, 0, 0]),
-            operation(numbers::LABEL, [numbers::LABEL_SEND, world.handle, level, 0, 0, 0]),
-            operation(numbers::ENTRY_REMOVE, [0, MADE, 0, 0, 0, 0]),
-        ];
-        ends.push(does(&child, &steps)?);
-    }
-    Ok(named(&ends))
-}
-
-/// A domain taints itself: as we, who made it, accept, and as we do not.
-fn heard(world: &World) -> Outcome<String> {
-    let mut ends = Vec::new();
-    for handle in [world.handle, NOBODYS] {
-        let account = world.account(Side::Usual).map_err(text)?;
-        let child = world.child(Side::Usual, &account).map_err(text)?;
-        ends.push(does(&child, &[operation(numbers::LABEL, [numbers::LABEL_SEND, handle, THREE, 0, 0, 0])])?);
-    }
-    Ok(named(&ends))
-}
-
-/// The label {handle `level`, 1}.
-fn label_at(world: &World, level: u64) -> Outcome<Owned> {
-    let label = Owned::new(op::label_new(LabelFrom::Level(ONE)).map_err(text)?);
-    op::label_put(label.entry(), world.handle, level).map_err(text)?;
-    Ok(label)
-}
-
-/// An owner of the handle, and a level that it gives itself.
-fn owner(world: &World, level: u64, account: &Owned) -> Outcome<(Child, Step)> {
-    let (send, receive) = (label_at(world, STAR)?, Owned::new(op::label_new(LabelFrom::Level(TWO)).map_err(text)?));
-    let child = child(account, Some([send.entry(), receive.entry()])).map_err(text)?;
-    Ok((child, operation(numbers::LABEL, [numbers::LABEL_SEND, world.handle, level, 0, 0, 0])))
-}
-
-/// An owner uses a semaphore of the label {handle 0, 1}, and again when it is an owner still, and when it is none. It may use all of {1} then, too.
-fn owned_semaphore(world: &World) -> Outcome<String> {
-    let mut ends = Vec::new();
-    for level in [STAR, ONE] {
-        let label = label_at(world, ZERO)?;
-        let theirs = Owned::new(op::account_new_labelled(Entry::OWN, FRAMES, 0, label.entry()).map_err(text)?);
-        let own = world.account(Side::Usual).map_err(text)?;
-        let semaphore = Owned::new(op::semaphore_new(theirs.entry(), 2).map_err(text)?);
-        let (child, change) = owner(world, level, &own)?;
-        let p = on_semaphore(child.give(semaphore.entry()).map_err(text)?, [numbers::P, 0, 0, 0, 0, 0]);
-        ends.push(does(&child, &[p, change, p])?);
-    }
-    Ok(named(&ends))
-}
-
-/// The same of who writes a page of that label.
-fn owned_page(world: &World) -> Outcome<String> {
-    const OURS: u64 = FREE_START + 0x1200_0000;
-    let mut said = Vec::new();
-    for level in [STAR, ONE] {
-        let label = label_at(world, ZERO)?;
-        let theirs = Owned::new(op::account_new_labelled(Entry::OWN, FRAMES, 0, label.entry()).map_err(text)?);
-        let own = world.account(Side::Usual).map_err(text)?;
-        let (child, change) = owner(world, level, &own)?;
-        op::draw(raw::MEMORY, theirs.entry(), Entry::OWN, OURS, 0, MAP_READ | MAP_WRITE).map_err(text)?;
-        let to = child.domain.entry().0 as u64;
-        raw::call(numbers::MAP, [to, OURS, PLACE, 0, MAP_READ | MAP_WRITE, 0]).map_err(text)?;
-        let _writes = child.start(Program::Write).map_err(text)?;
-        runtime::thread::sleep(20_000_000).map_err(text)?;
-        if child.has_died() {
-            return Err("it may not write".into());
-        }
-        // Steps that end end the domain.
-        let never = Owned::new(op::semaphore_new(Entry::OWN, 0).map_err(text)?);
-        let waits = on_semaphore(child.give(never.entry()).map_err(text)?, [numbers::P, NEVER, 0, 0, 0, 0]);
-        STEPS.set_steps(0, &[change, waits]);
-        let _changes = child.start(Program::Steps(0)).map_err(text)?;
-        runtime::thread::sleep(20_000_000).map_err(text)?;
-        said.push(if child.has_died() { "it may not" } else { "it writes" });
-        raw::give_up(OURS);
-    }
-    Ok(said.join(", "))
 }
 
 /// A usual domain calls another one by portals of a label without entries.
@@ -644,42 +279,6 @@ fn calls(world: &World) -> Outcome<String> {
             let (_service, portal) = other.portal_for(&child).map_err(text)?;
             ends.push(does(&child, &[on_semaphore(portal, [RETURN, 0, 0, 0, 0, 0])])?);
         }
-    }
-    Ok(named(&ends))
-}
-
-/// A call is in flight when the domain that was called is tainted, which it does itself.
-fn call_cut(world: &World) -> Outcome<String> {
-    let account = world.account(Side::Usual).map_err(text)?;
-    let [child, other] = [world.child(Side::Usual, &account), world.child(Side::Usual, &account)];
-    let (child, other) = (child.map_err(text)?, other.map_err(text)?);
-    let [gate, never] = [op::semaphore_new(Entry::OWN, 0), op::semaphore_new(Entry::OWN, 0)];
-    let (gate, never) = (Owned::new(gate.map_err(text)?), Owned::new(never.map_err(text)?));
-    let (_service, portal) = other.portal_for(&child).map_err(text)?;
-    let its = other.give(gate.entry()).map_err(text)?.0 as u64;
-    STEPS.set_steps(0, &[on_semaphore(portal, [SLEEP, its, 0, 0, 0, 0])]);
-    // Not its last step, with which its domain would end.
-    let waits = on_semaphore(other.give(never.entry()).map_err(text)?, [numbers::P, NEVER, 0, 0, 0, 0]);
-    STEPS.set_steps(256, &[taint(world), waits, waits]);
-    let _calls = child.start(Program::Steps(0)).map_err(text)?;
-    runtime::thread::sleep(20_000_000).map_err(text)?;
-    let _taints = other.start(Program::Steps(256)).map_err(text)?;
-    runtime::thread::sleep(20_000_000).map_err(text)?;
-    op::v(gate.entry()).map_err(text)?;
-    Ok(named(&[status_of(&child)?]))
-}
-
-/// A domain taints itself whose exceptions another one handles: so tainted that it accepts that, and not.
-fn handled(world: &World) -> Outcome<String> {
-    let mut ends = Vec::new();
-    for by in [Side::Tainted, Side::Usual] {
-        let accounts = [world.account(by).map_err(text)?, world.account(Side::Usual).map_err(text)?];
-        let handler = world.child(by, &accounts[0]).map_err(text)?;
-        let usual = label_at(world, ONE)?;
-        let child = child(&accounts[1], Some([usual.entry(), world.receive.entry()])).map_err(text)?;
-        let (service, _portal) = handler.portal().map_err(text)?;
-        op::portal_new(child.domain.entry(), service.entry(), 0, Entry(EXCEPTION), 0).map_err(text)?;
-        ends.push(does(&child, &[taint(world)])?);
     }
     Ok(named(&ends))
 }
@@ -806,22 +405,6 @@ fn new_labels(world: &World) -> Outcome<String> {
     let sets = operation(numbers::DOMAIN_SET, [index, numbers::SET_LABELS, MADE, MADE + 1, 0, 0]);
     ends.push(does(&child, &[label(ONE, MADE), label(TWO, MADE + 1), sets])?);
     Ok(named(&ends))
-}
-
-/// We have a tainted child, and want to accept its taint no more. Before it come another child, and more thread numbers than a
-/// step looks at.
-fn children(world: &World) -> Outcome<String> {
-    const OTHERS: usize = 40;
-    let other = |_| op::domain_new(Entry::ACCOUNT, 0, "child").map(Owned::new);
-    let mut others = (0..OTHERS).map(other).collect::<Result<Vec<_>, _>>().map_err(text)?;
-    let account = world.account(Side::Tainted).map_err(text)?;
-    let child = world.child(Side::Tainted, &account).map_err(text)?;
-    others.truncate(1);
-    let with = op::label_receive(world.handle, TWO).err().map_or(0, |error| error as u64);
-    drop(child);
-    let without = op::label_receive(world.handle, TWO).err().map_or(0, |error| error as u64);
-    op::label_receive(world.handle, THREE).map_err(text)?;
-    Ok(named(&[with, without]))
 }
 
 /// What was answered since [`answers`], two bits each, the first ones highest, below a one.

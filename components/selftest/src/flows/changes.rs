@@ -1,0 +1,239 @@
+//! What a change of labels ends, what it is refused for, and what a message that would taint must leave as it is.
+
+use core::sync::atomic::Ordering;
+
+use abi::NEVER;
+use abi::layout::{EXCEPTION, FREE_START};
+use abi::level::{ONE, STAR, THREE, TWO, ZERO};
+use abi::op::{self as numbers, OperandKind};
+use abi::rights::{MAP_READ, MAP_WRITE};
+use alloc::string::String;
+use alloc::vec::Vec;
+use runtime::Entry;
+use runtime::entry::Owned;
+use runtime::op::{self, LabelFrom};
+
+use super::{COMMON, FRAMES, MADE, NOBODYS, Outcome, STEPS, Side, World, child, does, named, status_of, text};
+use crate::raw;
+use crate::table::child::{Child, PLACE, Program, Step, on_semaphore, operation};
+use crate::table::places::SLEEP;
+
+/// A domain taints itself.
+pub fn taint(world: &World) -> Step {
+    operation(numbers::LABEL, [numbers::LABEL_SEND, world.handle, THREE, 0, 0, 0])
+}
+
+/// A thread waits for a semaphore, or at a port, when its domain is tainted, which it does itself.
+pub fn wait_cut(world: &World, kind: OperandKind) -> Outcome<String> {
+    let account = world.account(Side::Usual).map_err(text)?;
+    let child = world.child(Side::Usual, &account).map_err(text)?;
+    let never = match kind {
+        OperandKind::Port => op::port_new(Entry::OWN, (0, 1), Entry::OWN, Entry::OWN, 0),
+        _ => op::semaphore_new(Entry::OWN, 0),
+    };
+    let never = Owned::new(never.map_err(text)?);
+    let index = child.give(never.entry()).map_err(text)?;
+    let until = op::clock() + 200_000_000;
+    const { assert!(numbers::P == numbers::RECEIVE, "both wait until word 1") };
+    STEPS.set_steps(0, &[on_semaphore(index, [numbers::P, until, 0, 0, 0, 0])]);
+    STEPS.set_steps(256, &[taint(world), operation(numbers::THREAD_ID, [0; 6])]);
+    let _waits = child.start(Program::Steps(0)).map_err(text)?;
+    runtime::thread::sleep(20_000_000).map_err(text)?;
+    let _taints = child.start(Program::Steps(256)).map_err(text)?;
+    Ok(named(&[status_of(&child)?]))
+}
+
+/// A thread writes to a page that we see, too, when its domain is tainted; it has no handler of faults.
+pub fn page_cut(world: &World) -> Outcome<String> {
+    let account = world.account(Side::Usual).map_err(text)?;
+    let child = world.child(Side::Usual, &account).map_err(text)?;
+    child.show(&COMMON, 0, true).map_err(text)?;
+    let _writes = child.start(Program::Write).map_err(text)?;
+    let number = || COMMON.0[0].load(Ordering::SeqCst);
+    let before = number();
+    runtime::thread::sleep(20_000_000).map_err(text)?;
+    if number() == before {
+        return Err("it does not write".into());
+    }
+    STEPS.set_steps(0, &[taint(world)]);
+    let _taints = child.start(Program::Steps(0)).map_err(text)?;
+    runtime::thread::sleep(50_000_000).map_err(text)?;
+    let outcome = if child.has_died() { "it may not write any more" } else { "it still writes" };
+    Ok(outcome.into())
+}
+
+/// What taints the domain that does it: a message to itself. Cs asks for no ownership.
+fn tainted_by_message(world: &World) -> [Step; 5] {
+    let label = |words: [u64; 4]| operation(numbers::LABEL, [words[0], words[1], words[2], words[3], 0, 0]);
+    let port = Entry(MADE as usize + 1);
+    [
+        label([numbers::LABEL_NEW, STAR, MADE, 0]),
+        label([numbers::LABEL_PUT, MADE, world.handle, TWO]),
+        operation(numbers::PORT_NEW, [0, 1 << 16, MADE + 1, 0, 0, 0]),
+        on_semaphore(port, [numbers::SEND, MADE, 0, 0, 0, 0]),
+        on_semaphore(port, [numbers::RECEIVE, 0, 0, 0, 0, 0]),
+    ]
+}
+
+/// A message would taint a domain that writes a page that others have, too, and one that only reads it.
+pub fn page_kept(world: &World) -> Outcome<String> {
+    let mut ends = Vec::new();
+    for may_write in [true, false] {
+        let account = world.account(Side::Usual).map_err(text)?;
+        let child = world.child(Side::Usual, &account).map_err(text)?;
+        child.show(&COMMON, 0, may_write).map_err(text)?;
+        ends.push(does(&child, &tainted_by_message(world))?);
+    }
+    Ok(named(&ends))
+}
+
+/// A thread waits for a semaphore that others have, too, when another one of its domain takes a message that would taint it. The first one ends last.
+pub fn wait_kept(world: &World) -> Outcome<String> {
+    let account = world.account(Side::Usual).map_err(text)?;
+    let child = world.child(Side::Usual, &account).map_err(text)?;
+    let never = Owned::new(op::semaphore_new(Entry::OWN, 0).map_err(text)?);
+    let index = child.give(never.entry()).map_err(text)?;
+    STEPS.set_steps(0, &[on_semaphore(index, [numbers::P, op::clock() + 200_000_000, 0, 0, 0, 0])]);
+    STEPS.set_steps(256, &tainted_by_message(world));
+    let _waits = child.start(Program::Steps(0)).map_err(text)?;
+    runtime::thread::sleep(20_000_000).map_err(text)?;
+    let _takes = child.start(Program::Steps(256)).map_err(text)?;
+    Ok(named(&[status_of(&child)?]))
+}
+
+/// A domain removes one that it made, which hears of that: while it is not tainted, and when it is.
+pub fn removed(world: &World) -> Outcome<String> {
+    let mut ends = Vec::new();
+    for level in [ONE, THREE] {
+        let account = world.account(Side::Usual).map_err(text)?;
+        let child = world.child(Side::Usual, &account).map_err(text)?;
+        let steps = [
+            operation(numbers::DOMAIN_NEW, [0, 0, MADE, 0, 0, 0]),
+            operation(numbers::LABEL, [numbers::LABEL_SEND, world.handle, level, 0, 0, 0]),
+            operation(numbers::ENTRY_REMOVE, [0, MADE, 0, 0, 0, 0]),
+        ];
+        ends.push(does(&child, &steps)?);
+    }
+    Ok(named(&ends))
+}
+
+/// A domain taints itself: as we, who made it, accept, and as we do not.
+pub fn heard(world: &World) -> Outcome<String> {
+    let mut ends = Vec::new();
+    for handle in [world.handle, NOBODYS] {
+        let account = world.account(Side::Usual).map_err(text)?;
+        let child = world.child(Side::Usual, &account).map_err(text)?;
+        ends.push(does(&child, &[operation(numbers::LABEL, [numbers::LABEL_SEND, handle, THREE, 0, 0, 0])])?);
+    }
+    Ok(named(&ends))
+}
+
+/// The label {handle `level`, 1}.
+fn label_at(world: &World, level: u64) -> Outcome<Owned> {
+    let label = Owned::new(op::label_new(LabelFrom::Level(ONE)).map_err(text)?);
+    op::label_put(label.entry(), world.handle, level).map_err(text)?;
+    Ok(label)
+}
+
+/// An owner of the handle, and a level that it gives itself.
+fn owner(world: &World, level: u64, account: &Owned) -> Outcome<(Child, Step)> {
+    let (send, receive) = (label_at(world, STAR)?, Owned::new(op::label_new(LabelFrom::Level(TWO)).map_err(text)?));
+    let child = child(account, Some([send.entry(), receive.entry()])).map_err(text)?;
+    Ok((child, operation(numbers::LABEL, [numbers::LABEL_SEND, world.handle, level, 0, 0, 0])))
+}
+
+/// An owner uses a semaphore of the label {handle 0, 1}, and again when it is an owner still, and when it is none. It may use all of {1} then, too.
+pub fn owned_semaphore(world: &World) -> Outcome<String> {
+    let mut ends = Vec::new();
+    for level in [STAR, ONE] {
+        let label = label_at(world, ZERO)?;
+        let theirs = Owned::new(op::account_new_labelled(Entry::OWN, FRAMES, 0, label.entry()).map_err(text)?);
+        let own = world.account(Side::Usual).map_err(text)?;
+        let semaphore = Owned::new(op::semaphore_new(theirs.entry(), 2).map_err(text)?);
+        let (child, change) = owner(world, level, &own)?;
+        let p = on_semaphore(child.give(semaphore.entry()).map_err(text)?, [numbers::P, 0, 0, 0, 0, 0]);
+        ends.push(does(&child, &[p, change, p])?);
+    }
+    Ok(named(&ends))
+}
+
+/// The same of who writes a page of that label.
+pub fn owned_page(world: &World) -> Outcome<String> {
+    const OURS: u64 = FREE_START + 0x1200_0000;
+    let mut said = Vec::new();
+    for level in [STAR, ONE] {
+        let label = label_at(world, ZERO)?;
+        let theirs = Owned::new(op::account_new_labelled(Entry::OWN, FRAMES, 0, label.entry()).map_err(text)?);
+        let own = world.account(Side::Usual).map_err(text)?;
+        let (child, change) = owner(world, level, &own)?;
+        op::draw(raw::MEMORY, theirs.entry(), Entry::OWN, OURS, 0, MAP_READ | MAP_WRITE).map_err(text)?;
+        let to = child.domain.entry().0 as u64;
+        raw::call(numbers::MAP, [to, OURS, PLACE, 0, MAP_READ | MAP_WRITE, 0]).map_err(text)?;
+        let _writes = child.start(Program::Write).map_err(text)?;
+        runtime::thread::sleep(20_000_000).map_err(text)?;
+        if child.has_died() {
+            return Err("it may not write".into());
+        }
+        // Steps that end end the domain.
+        let never = Owned::new(op::semaphore_new(Entry::OWN, 0).map_err(text)?);
+        let waits = on_semaphore(child.give(never.entry()).map_err(text)?, [numbers::P, NEVER, 0, 0, 0, 0]);
+        STEPS.set_steps(0, &[change, waits]);
+        let _changes = child.start(Program::Steps(0)).map_err(text)?;
+        runtime::thread::sleep(20_000_000).map_err(text)?;
+        said.push(if child.has_died() { "it may not" } else { "it writes" });
+        raw::give_up(OURS);
+    }
+    Ok(said.join(", "))
+}
+
+/// A call is in flight when the domain that was called is tainted, which it does itself.
+pub fn call_cut(world: &World) -> Outcome<String> {
+    let account = world.account(Side::Usual).map_err(text)?;
+    let [child, other] = [world.child(Side::Usual, &account), world.child(Side::Usual, &account)];
+    let (child, other) = (child.map_err(text)?, other.map_err(text)?);
+    let [gate, never] = [op::semaphore_new(Entry::OWN, 0), op::semaphore_new(Entry::OWN, 0)];
+    let (gate, never) = (Owned::new(gate.map_err(text)?), Owned::new(never.map_err(text)?));
+    let (_service, portal) = other.portal_for(&child).map_err(text)?;
+    let its = other.give(gate.entry()).map_err(text)?.0 as u64;
+    STEPS.set_steps(0, &[on_semaphore(portal, [SLEEP, its, 0, 0, 0, 0])]);
+    // Not its last step, with which its domain would end.
+    let waits = on_semaphore(other.give(never.entry()).map_err(text)?, [numbers::P, NEVER, 0, 0, 0, 0]);
+    STEPS.set_steps(256, &[taint(world), waits, waits]);
+    let _calls = child.start(Program::Steps(0)).map_err(text)?;
+    runtime::thread::sleep(20_000_000).map_err(text)?;
+    let _taints = other.start(Program::Steps(256)).map_err(text)?;
+    runtime::thread::sleep(20_000_000).map_err(text)?;
+    op::v(gate.entry()).map_err(text)?;
+    Ok(named(&[status_of(&child)?]))
+}
+
+/// A domain taints itself whose exceptions another one handles: so tainted that it accepts that, and not.
+pub fn handled(world: &World) -> Outcome<String> {
+    let mut ends = Vec::new();
+    for by in [Side::Tainted, Side::Usual] {
+        let accounts = [world.account(by).map_err(text)?, world.account(Side::Usual).map_err(text)?];
+        let handler = world.child(by, &accounts[0]).map_err(text)?;
+        let usual = label_at(world, ONE)?;
+        let child = child(&accounts[1], Some([usual.entry(), world.receive.entry()])).map_err(text)?;
+        let (service, _portal) = handler.portal().map_err(text)?;
+        op::portal_new(child.domain.entry(), service.entry(), 0, Entry(EXCEPTION), 0).map_err(text)?;
+        ends.push(does(&child, &[taint(world)])?);
+    }
+    Ok(named(&ends))
+}
+
+/// We have a tainted child, and want to accept its taint no more. Before it come another child, and more thread numbers than a
+/// step looks at.
+pub fn children(world: &World) -> Outcome<String> {
+    const OTHERS: usize = 40;
+    let other = |_| op::domain_new(Entry::ACCOUNT, 0, "child").map(Owned::new);
+    let mut others = (0..OTHERS).map(other).collect::<Result<Vec<_>, _>>().map_err(text)?;
+    let account = world.account(Side::Tainted).map_err(text)?;
+    let child = world.child(Side::Tainted, &account).map_err(text)?;
+    others.truncate(1);
+    let with = op::label_receive(world.handle, TWO).err().map_or(0, |error| error as u64);
+    drop(child);
+    let without = op::label_receive(world.handle, TWO).err().map_or(0, |error| error as u64);
+    op::label_receive(world.handle, THREE).map_err(text)?;
+    Ok(named(&[with, without]))
+}
