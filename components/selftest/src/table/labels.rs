@@ -6,7 +6,7 @@
 use core::sync::atomic::Ordering;
 
 use abi::layout::ENTRY_BYTES;
-use abi::level::{ONE, THREE, TWO, ZERO};
+use abi::level::{ONE, STAR, THREE, TWO, ZERO};
 use abi::window::WRITABLE;
 use abi::{Control, Error, NEVER, expect, op as abi_op};
 use alloc::boxed::Box;
@@ -47,13 +47,15 @@ macro_rules! states {
     };
 }
 
-pub static CASES: [[Case; 9]; 3] = [
+pub static CASES: [[Case; 9]; 4] = [
     states!("a taint of", Taint),
     states!("less accepted by", Narrow),
     states!("a change that is refused, of", Refused),
+    states!("a message that would taint", Message),
 ];
 
 const FLOW: u64 = Error::Flow as u64;
+const TIMEOUT: u64 = Error::Timeout as u64;
 
 /// A change that a domain makes to its own labels.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -64,23 +66,42 @@ enum Change {
     Narrow,
     /// It would accept less than pages have that it sees: nothing changes.
     Refused,
+    /// It takes a message that taints it, unless that would end something: then the message vanishes.
+    Message,
 }
 
 impl Change {
     /// Says what [`Side::change`] will do.
-    fn prepare(self, random: &mut Prng) -> Result<(), &'static str> {
+    fn prepare(self, side: &Side, random: &mut Prng) -> Result<(), &'static str> {
         let handle = handle()?;
         let words = match self {
             Self::Taint => [abi_op::LABEL_SEND, handle, if random.below(2) == 0 { TWO } else { THREE }, 0, 0, 0],
             Self::Narrow => [abi_op::LABEL_RECEIVE, handle, ONE, 0, 0, 0],
             Self::Refused => [abi_op::LABEL_RECEIVE, handle, ZERO, 0, 0, 0],
+            Self::Message => return side.sends_itself(handle),
         };
         set(CHANGE, abi_op::LABEL, words);
         Ok(())
     }
 
-    fn status(self) -> u64 {
-        if self == Self::Refused { FLOW } else { 0 }
+    /// Whether its domain is tainted after the change, by its status.
+    fn taints(self, status: u64) -> Result<bool, &'static str> {
+        match (self, status) {
+            (Self::Taint | Self::Message, 0) => Ok(true),
+            (Self::Narrow, 0) | (Self::Refused, FLOW) | (Self::Message, TIMEOUT) => Ok(false),
+            _ => Err("another result of the change"),
+        }
+    }
+
+    /// A message taints nobody whose call is in flight, or who writes a page in common.
+    fn is_as_due(self, when: When, writes: bool, is_tainted: bool) -> Result<(), &'static str> {
+        let is_right = match when {
+            _ if self != Self::Message => true,
+            Before | After => is_tainted != writes,
+            Race => !(is_tainted && writes),
+            Asleep | Busy => !is_tainted,
+        };
+        hold(is_right, "a message taints, or does not")
     }
 }
 
@@ -99,6 +120,10 @@ static STEPS: Page = Page::new();
 const CHANGE: usize = 0;
 const WORK: usize = 16;
 const ACCEPT: usize = 32;
+const SETUP: usize = 48;
+/// Where a domain has a label, and its port.
+const LABEL: u64 = 120;
+const PORT: u64 = 121;
 
 /// Where pages that are torn away arrive.
 const TORN: u64 = 0x3800_0000;
@@ -141,9 +166,25 @@ impl Side {
         Ok(Self { child, _service: service, portal })
     }
 
-    /// It changes its labels, as was [prepared](Change::prepare).
-    fn change(&self, change: Change) -> Result<(), &'static str> {
-        hold(self.try_change() == change.status(), "another result of the change")
+    /// It changes its labels, as was [prepared](Change::prepare); whether it is tainted then.
+    fn change(&self, change: Change) -> Result<bool, &'static str> {
+        change.taints(self.try_change())
+    }
+
+    /// It has a port, where a message of its own waits that taints by this handle. Nobody needs to own that.
+    fn sends_itself(&self, handle: u64) -> Result<(), &'static str> {
+        let steps = [
+            (abi_op::LABEL, [abi_op::LABEL_NEW, STAR, LABEL, 0, 0, 0]),
+            (abi_op::LABEL, [abi_op::LABEL_PUT, LABEL, handle, TWO, 0, 0]),
+            (abi_op::PORT_NEW, [0, 1 << 16, PORT, 0, 0, 0]),
+            (PORT as usize, [abi_op::SEND, LABEL, 0, 0, 0, 0]),
+        ];
+        for (index, words) in steps {
+            set(SETUP, index, words);
+            hold(obeyed(self.portal.entry(), SETUP) == 0, "no message to itself")?;
+        }
+        set(CHANGE, PORT as usize, [abi_op::RECEIVE, 0, 0, 0, 0, 0]);
+        Ok(())
     }
 
     fn try_change(&self) -> u64 {
@@ -172,7 +213,8 @@ enum Way {
 fn calls(turn: &mut Turn, change: Change, way: Way) -> Result<(), &'static str> {
     CLOSED.0[0].store(0, Ordering::SeqCst);
     common().0[0].store(0, Ordering::SeqCst);
-    let caller = Side::new(2, common(), true)?;
+    // A caller that can write to a shared page is refused: a raise would forbid it the page.
+    let caller = Side::new(2, common(), change != Change::Message || way != Way::Out)?;
     let callee = Side::new(2, &CLOSED, false)?;
     let gate = Owned::new(op::semaphore_new(Entry::OWN, 0).map_err(text)?);
     let its = callee.child.give(gate.entry()).map_err(text)?.0 as u64;
@@ -190,12 +232,15 @@ fn calls(turn: &mut Turn, change: Change, way: Way) -> Result<(), &'static str> 
     let work = |mode| set(WORK, index, [mode, its, 0, 0, window[0], window[1]]);
     work(mode);
     let (entry, changes) = (caller.portal.entry(), if matches!(way, Way::Out | Way::Lent) { &caller } else { &callee });
-    change.prepare(&mut turn.random)?;
-    let victim = play(turn, 3, move || obeyed(entry, WORK), |_| changes.change(change))?;
+    change.prepare(changes, &mut turn.random)?;
+    let mut is_tainted = false;
+    let act = |_: &Victim| changes.change(change).map(|is| is_tainted = is);
+    let victim = play(turn, 3, move || obeyed(entry, WORK), act)?;
+    change.is_as_due(turn.when, way == Way::Lent, is_tainted)?;
     CLOSED.0[0].store(1, Ordering::SeqCst);
     op::v(gate.entry()).map_err(text)?;
     let result = victim.finish()?;
-    let forbidden = if change == Change::Taint { FLOW } else { 0 };
+    let forbidden = if is_tainted { FLOW } else { 0 };
     match turn.when {
         After => hold(result == 0, "another result")?,
         Race => one_of(result, &[0, forbidden])?,
@@ -227,12 +272,15 @@ fn tears(turn: &mut Turn, change: Change, way: Way) -> Result<(), &'static str> 
     set(ACCEPT, abi_op::ACTIVATION_SET, [abi_op::ACTIVATION_TEAR, TORN, 0, 0, 0, 0]);
     hold(obeyed(callee.portal.entry(), ACCEPT) == 0, "no page is accepted")?;
     let (entry, changes) = (caller.portal.entry(), if way == Way::Out { &caller } else { &callee });
-    change.prepare(&mut turn.random)?;
-    let victim = play(turn, 3, move || obeyed(entry, WORK), |_| changes.change(change))?;
+    change.prepare(changes, &mut turn.random)?;
+    let mut is_tainted = false;
+    let act = |_: &Victim| changes.change(change).map(|is| is_tainted = is);
+    let victim = play(turn, 3, move || obeyed(entry, WORK), act)?;
+    change.is_as_due(turn.when, way == Way::Out, is_tainted)?;
     CLOSED.0[0].store(1, Ordering::SeqCst);
     op::v(gate.entry()).map_err(text)?;
     let result = victim.finish()?;
-    let forbidden = if change == Change::Taint { FLOW } else { 0 };
+    let forbidden = if is_tainted { FLOW } else { 0 };
     match turn.when {
         After => hold(result == 0, "another result")?,
         // The change may have the activation that accepts pages.
@@ -263,12 +311,14 @@ fn waits(turn: &mut Turn, change: Change) -> Result<(), &'static str> {
     let index = side.child.give(semaphore.entry()).map_err(text)?.0;
     set(WORK, index, [abi_op::P, NEVER, 0, 0, 0, 0]);
     let entry = side.portal.entry();
-    change.prepare(&mut turn.random)?;
-    let victim = play(turn, 2, move || obeyed(entry, WORK), |_| side.change(change))?;
+    change.prepare(&side, &mut turn.random)?;
+    let mut is_tainted = false;
+    let act = |_: &Victim| side.change(change).map(|is| is_tainted = is);
+    let victim = play(turn, 2, move || obeyed(entry, WORK), act)?;
+    change.is_as_due(turn.when, false, is_tainted)?;
     op::v(semaphore.entry()).map_err(text)?;
-    let is_forbidden = change == Change::Taint;
-    hold(victim.finish()? == if is_forbidden { FLOW } else { 0 }, "another result")?;
-    hold(op::p(semaphore.entry(), 0).is_ok() == is_forbidden, "a token was lost or made")
+    hold(victim.finish()? == if is_tainted { FLOW } else { 0 }, "another result")?;
+    hold(op::p(semaphore.entry(), 0).is_ok() == is_tainted, "a token was lost or made")
 }
 
 /// A child waits for the only activation of another one.
@@ -287,11 +337,15 @@ fn queues(turn: &mut Turn, change: Change) -> Result<(), &'static str> {
     holder.is_inside(2, true)?;
     set(WORK, index, [RETURN, 0, 0, 0, 0, 0]);
     let entry = side.portal.entry();
-    change.prepare(&mut turn.random)?;
-    let victim = play(turn, 2, move || obeyed(entry, WORK), |_| side.change(change))?;
+    change.prepare(&side, &mut turn.random)?;
+    let mut is_tainted = false;
+    let act = |_: &Victim| side.change(change).map(|is| is_tainted = is);
+    let victim = play(turn, 2, move || obeyed(entry, WORK), act)?;
     op::v(gate.entry()).map_err(text)?;
     hold(holder.finish()? == 0, "who has the activation is disturbed")?;
-    hold(victim.finish()? == if change == Change::Taint { FLOW } else { 0 }, "another result")?;
+    // The call has not begun, so a message may taint who waits.
+    hold(is_tainted == matches!(change, Change::Taint | Change::Message), "it is tainted, or is not")?;
+    hold(victim.finish()? == if is_tainted { FLOW } else { 0 }, "another result")?;
     hold(message::call(held, [RETURN, 0, 0, 0, 0], Control(0)).is_ok(), "the activation is lost")
 }
 
@@ -314,13 +368,13 @@ fn writes(turn: &mut Turn, change: Change) -> Result<(), &'static str> {
     if turn.when == Busy {
         until(|| count() != 0, "the child does not write")?;
     }
-    change.prepare(&mut turn.random)?;
+    change.prepare(&side, &mut turn.random)?;
     let changed = side.try_change();
     if change == Change::Taint && turn.when != Before && changed != 0 {
         // It may have died of its next write before it said so.
         hold(changed == 1000 + Error::PeerDied as u64, "another result of the change")?;
     } else {
-        hold(changed == change.status(), "another result of the change")?;
+        change.is_as_due(turn.when, true, change.taints(changed)?)?;
     }
     page.0[0].store(SECRET, Ordering::SeqCst);
     if thread.is_none() {
