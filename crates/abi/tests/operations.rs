@@ -368,7 +368,10 @@ fn each_flow_has_a_test() {
             // Whoever makes something gives it labels that are allowed, whether they are asked about afterwards or not.
             let is_made = name.starts_with("labels of a child") || name.starts_with("an account of");
             assert!(is_made || !off.contains("Flow"), "{name}: labels that are off refuse");
-            assert!(on != off || !on.contains("Flow") || is_made, "{name}: what is refused is not done with labels off");
+            assert!(
+                on != off || !on.contains("Flow") || is_made,
+                "{name}: what is refused is not done with labels off"
+            );
         }
     }
 }
