@@ -173,7 +173,18 @@ fn pass<const BYTES: usize>(once: impl Fn(Entry, &[Page]) -> bool) -> Result<Row
 
 /// P and V when nobody waits; the dearer of the two.
 pub fn semaphore() -> Result<Row, String> {
+    tokens(&new_semaphore()?)
+}
+
+/// The same of a semaphore that another domain has, too.
+pub fn shared_semaphore() -> Result<Row, String> {
+    peer::start()?;
     let semaphore = new_semaphore()?;
+    PEER.take(0, Delegate::entry(semaphore.entry().0, rights::ALL)).map_err(|error| error.to_string())?;
+    tokens(&semaphore)
+}
+
+fn tokens(semaphore: &Owned) -> Result<Row, String> {
     let v = average(ROUNDS, || op::v(semaphore.entry()).unwrap_or_else(|_| refused()));
     let p = average(ROUNDS, || op::p(semaphore.entry(), NEVER).unwrap_or_else(|_| refused()));
     if op::p(semaphore.entry(), 0).is_ok() {

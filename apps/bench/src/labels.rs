@@ -141,9 +141,20 @@ fn accept(count: u64) -> Result<(), String> {
 
 /// The first call after our labels changed, which have so many handles, and the second one.
 pub fn first_call<const HANDLES: u64>() -> Result<Row, String> {
+    accept(HANDLES)?;
+    first_of(HANDLES, 3)
+}
+
+/// The same, when so many handles are ours.
+pub fn first_call_of_owner<const HANDLES: u64>() -> Result<Row, String> {
+    (0..HANDLES).try_for_each(|_| op::label_handle().map(drop)).map_err(|error| error.to_string())?;
+    first_of(HANDLES, 1)
+}
+
+/// `kind`: of the numbers that stand for handles which are accepted meanwhile.
+fn first_of(handles: u64, kind: u64) -> Result<Row, String> {
     peer::start()?;
     let words = Owned::new(PEER.words().map_err(|error| error.to_string())?.into());
-    accept(HANDLES)?;
     let (mut right, mut first, mut second, mut nothing) = (true, 0, 0, 0);
     let mut call = |sum: &mut u64| {
         let start = ticks();
@@ -151,7 +162,7 @@ pub fn first_call<const HANDLES: u64>() -> Result<Row, String> {
         *sum += ticks() - start;
     };
     for round in 0..ROUNDS / 10 {
-        op::label_receive(number(HANDLES << 8 | round, 3), 2).map_err(|error| error.to_string())?;
+        op::label_receive(number(handles << 8 | round, kind), 2).map_err(|error| error.to_string())?;
         call(&mut first);
         call(&mut second);
         let start = ticks();
@@ -162,6 +173,30 @@ pub fn first_call<const HANDLES: u64>() -> Result<Row, String> {
     }
     let each = |sum: u64| sum.saturating_sub(nothing).div_ceil(ROUNDS / 10);
     Ok(Row::instructions(each(first)).with("second", each(second)))
+}
+
+/// How much more a call takes, the last one of which was made before a third domain changed its labels.
+pub fn others_change() -> Result<Row, String> {
+    peer::start()?;
+    let words = Owned::new(PEER.words().map_err(|error| error.to_string())?.into());
+    let third = peer::start_number(1)?;
+    let mut right = true;
+    let mut call = || {
+        let start = ticks();
+        right &= message::call(words.entry(), [1, 2, 0, 0, 0], Control(0)).is_ok_and(|(words, _)| words[0] == 3);
+        ticks() - start
+    };
+    let (mut undisturbed, mut disturbed) = (0, 0);
+    for round in 0..ROUNDS {
+        third.turn(&[], &mut []).map_err(|error| error.to_string())?;
+        undisturbed += call();
+        third.accept(number(round, 3)).map_err(|error| error.to_string())?;
+        disturbed += call();
+    }
+    if !right {
+        return Err("a wrong answer".into());
+    }
+    Ok(Row::instructions(disturbed.saturating_sub(undisturbed).div_ceil(ROUNDS)))
 }
 
 /// A server asks whether its caller may observe and change an object.

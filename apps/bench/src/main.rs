@@ -112,6 +112,7 @@ const BENCHMARKS: &[(&str, Benchmark)] = &[
     ("tear-65536", crossings::by_tear::<65536>),
     ("torn-page", crossings::torn_page),
     ("semaphore", crossings::semaphore),
+    ("semaphore-shared", crossings::shared_semaphore),
     ("page-fault", faults::warm),
     ("page-fault-cold", faults::cold),
     ("memory", faults::used),
@@ -163,10 +164,12 @@ const BENCHMARKS: &[(&str, Benchmark)] = &[
     ("label-higher", labels::higher),
     ("label-lower", labels::lower),
     ("label-caller-may", labels::caller_may),
+    ("label-others-change", labels::others_change),
     // From here on our own labels are large.
     ("label-first-call-16", labels::first_call::<16>),
     ("label-first-call-300", labels::first_call::<300>),
     ("label-handle", labels::new_handle),
+    ("label-first-call-owner", labels::first_call_of_owner::<300>),
 ];
 
 fn main() -> u8 {

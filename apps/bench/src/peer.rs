@@ -7,7 +7,7 @@ use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use idl::{AllWords, Delegate, Delegated, Input, Reply, Request, codes, interface};
 use protocols::pipes::PipeEndClient;
-use runtime::abi::{NEVER, rights, window};
+use runtime::abi::{NEVER, level, rights, window};
 use runtime::child::Child;
 use runtime::connection::{Connection, Direct, Name};
 use runtime::entry::Entry;
@@ -84,6 +84,8 @@ pub trait Peer {
     fn asks(&self) -> Result<Delegated, PeerError>;
     /// A label for that, by its index in the peer's table.
     fn label(&self) -> Result<u64, PeerError>;
+    /// The peer accepts a handle more, of this number.
+    fn accept(&self, handle: u64) -> Result<(), PeerError>;
 }
 
 /// Takes bytes into memory of its own.
@@ -282,6 +284,10 @@ impl PeerServer for Server {
 
     fn label(&self, _badge: u64) -> Result<u64, PeerError> {
         asked::made().map(|label| label.0 as u64).map_err(|_| PeerError::Failed)
+    }
+
+    fn accept(&self, _badge: u64, handle: u64) -> Result<(), PeerError> {
+        op::label_receive(handle, level::TWO).map_err(|_| PeerError::Failed)
     }
 
     fn block(&self, _badge: u64) -> Result<Delegate, PeerError> {

@@ -309,6 +309,11 @@ fn listings() {
 }
 
 #[test]
+fn the_label_check_is_short() {
+    checked::the_label_check_is_short(Isa::AArch64);
+}
+
+#[test]
 fn the_portal_of_the_book() {
     checked::in_the_book("aarch64");
 }

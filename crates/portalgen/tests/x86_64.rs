@@ -257,6 +257,11 @@ fn listings() {
 }
 
 #[test]
+fn the_label_check_is_short() {
+    checked::the_label_check_is_short(Isa::X86_64);
+}
+
+#[test]
 fn the_portal_of_the_book() {
     checked::in_the_book("x86_64");
 }

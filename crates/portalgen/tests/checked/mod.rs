@@ -12,6 +12,18 @@ pub fn in_the_book(isa: &str) {
     assert!(chapter.contains(&listing), "put golden/{isa}-npciii-i.txt into docs/book/portals.md");
 }
 
+/// Whether the labels of caller and callee allow the call is asked in eight instructions, one of which finds the callee. The way
+/// back asks nothing: a change of labels ends the calls that it forbids.
+pub fn the_label_check_is_short(isa: Isa) {
+    for text in crate::common::TABLE {
+        let portal = specification(&String::from_utf8_lossy(text)).and_then(|it| Portal::generated(isa, &it));
+        let listing = portal.expect("a portal").to_string();
+        let checks: Vec<_> = listing.split("  ; ").filter(|part| part.starts_with("the flow is allowed")).collect();
+        let instructions = checks.iter().map(|check| check.trim_end().lines().count() - 1).collect::<Vec<_>>();
+        assert!(matches!(instructions[..], [1..=8]), "{}: {checks:?}", String::from_utf8_lossy(text));
+    }
+}
+
 /// Compares the listings of the table with those that are checked in for this ISA.
 pub fn compare(isa: Isa, folder: &str) {
     for text in crate::common::TABLE {
