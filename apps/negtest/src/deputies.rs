@@ -496,5 +496,5 @@ fn late() -> Result<String, String> {
     held.start().map_err(text)?;
     expect("a second start", held.start(), ProcessError::Runs)?;
     end(held)?;
-    Ok(format!("refused: {}, then: {}", ProcessError::NotAllowed, ProcessError::NoSuchProcess))
+    Ok(format!("refused: {}, then: {}", ProcessError::Runs, ProcessError::NoSuchProcess))
 }

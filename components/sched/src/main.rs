@@ -58,8 +58,18 @@ fn dispatch(number: usize) -> u64 {
     call(RUN, number)
 }
 
+/// Adds to the counter of words that were read: -1, as if the last one, whose slot is empty, was to be read again.
+#[cfg(feature = "trial")]
+fn move_on(ring: *mut Ring, step: u32) {
+    // SAFETY: the nucleus mapped the ring for as long as we have the seat; it only reads this word, which is aligned.
+    unsafe {
+        let read = &raw mut (*ring).read;
+        read.write_volatile(read.read_volatile().wrapping_add(step));
+    }
+}
+
 /// Dispatches what may not run, now and then: the nucleus refuses it and nothing changes. It does not always refuse a scheduler
-/// that never reads: one that reads too slowly shall not die of it.
+/// that has read something new each time: there may be no end of it.
 #[cfg(feature = "trial")]
 fn dispatch_wrongly(ring: *mut Ring, current: ThreadWord) {
     use core::sync::atomic::Ordering;
@@ -71,10 +81,13 @@ fn dispatch_wrongly(ring: *mut Ring, current: ThreadWord) {
     if !is_unread(ring) {
         dispatch(NOBODY[round % NOBODY.len()]);
     } else if round.is_multiple_of(STUBBORN) {
-        while dispatch(current.number()) == Error::Again as u64 {}
+        let mut steps = [u32::MAX, 1].into_iter().cycle();
+        while dispatch(current.number()) == Error::Again as u64 {
+            steps.next().into_iter().for_each(|step| move_on(ring, step));
+        }
     } else {
-        // Even to rest is refused while there is something new.
-        dispatch(IDLE);
+        // Even to rest is refused while there is something new, however often.
+        (0..3).for_each(|_| drop(dispatch(IDLE)));
     }
 }
 
@@ -113,8 +126,9 @@ extern "C" fn enter_slowly(event: u64, woken: u64, ring: *mut Ring, current: u64
     let queues = unsafe { &mut (*OWN.instance.get()).queues };
     queues.append(woken);
     if event == Event::Preempted as u64 {
-        queues.prepend(current);
+        // Its own word in the ring, if there is one, is older.
         read(queues, ring);
+        queues.prepend(current);
     } else {
         // What woke before gets its turn before the one that gives way.
         read(queues, ring);

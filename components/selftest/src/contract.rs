@@ -386,7 +386,7 @@ fn shared() -> Result<(), &'static str> {
     call(numbers::UNMAP, [VICTIM, FREE_START, 0, MAP_READ | UNMAP_SELF, 0, 0]).map_err(Error::text)?;
     let done = grant(MAP_READ | MAP_EXECUTE);
     let _ = call(numbers::UNMAP, [0, FREE_START, 0, MAP_READ | UNMAP_SELF, 0, 0]);
-    hold(refused == Err(Error::PageRights), "it does")?;
+    hold(refused == Err(Error::Shared), "it does")?;
     done.map_err(|_| "and alone it does not")
 }
 

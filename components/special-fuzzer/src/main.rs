@@ -145,7 +145,7 @@ fn run(seed: u64, calls: u64) -> Histogram {
     let mut counts = caller.end(bell());
     let after = dispatches();
     let [dispatches, again, not_runnable] = [0, 1, 2].map(|which| after[which] - before[which]);
-    counts.add(abi_op::DISPATCH, 0, dispatches - not_runnable);
+    counts.add(abi_op::DISPATCH, 0, dispatches);
     counts.add(abi_op::DISPATCH, Error::Again as u64, again);
     counts.add(abi_op::DISPATCH, Error::NotRunnable as u64, not_runnable);
     counts

@@ -14,7 +14,7 @@ macro_rules! errors {
             pub const fn from_status(status: u64) -> Result<(), Error> {
                 match status { 0 => Ok(()), $($number => Err(Error::$name),)* _ => Err(Error::Unknown) }
             }
-            /// As [`Self::text`], for who needs a few texts, as constants: the others are not linked.
+            /// As [`Self::text`], for constants: only the texts that are used are linked.
             pub const fn text_alone(self) -> &'static str {
                 match self { $(Error::$name => $doc,)* }
             }
@@ -80,7 +80,7 @@ errors! {
     51 WritableCode "a page is never both writable and executable"
     52 Shared "other domains have the page, too"
     53 NotScheduler "the caller does not schedule this CPU"
-    54 IsScheduler "a scheduler may not wait"
+    54 IsScheduler "a scheduler cannot do that"
     55 NoDeadline "the service takes no deadlines"
     56 Borrowed "in a call the thread is the caller's"
     57 Confined "the program may not use that service"

@@ -30,7 +30,7 @@ macro_rules! operations {
         Revoked: "the delegated entry was revoked, is being removed, or is of a dead domain";
         WrongKind: "what is minted from is no service", "the delegated entry is a kernel operation or a call entry";
         NoRight: "the delegated entry lacks COPY, or USE to be minted from";
-        PageRights: "a torn page that is no RAM of the domain's own";
+        PageRights: "the torn page is not RAM of the domain";
         Shared: "a torn page that others have, too";
         Occupied: "something stands where the caller takes entries", "something is mapped where it takes torn pages";
         TooDerived: "derivations of the entry, more than" MAX_DERIVATION;
@@ -47,7 +47,7 @@ macro_rules! operations {
     CLOCK clock() -> Number "nanoseconds since boot", Light {}
     /// Lets another thread of the same priority run.
     YIELD r#yield() -> Nothing, Light {
-        IsScheduler: "the caller is one";
+        IsScheduler: "the caller is a scheduler";
     }
     /// Ends the running thread; of the first thread of a domain: the domain, with this status.
     /// In a called activation it is a return with `PeerDied` for the caller.
@@ -113,7 +113,7 @@ macro_rules! operations {
         BadArgument: "none of the CPUs is there", "priority above" MAX_PRIORITY, "slice in µs above" MAX_SLICE_MICROSECONDS;
         AboveOwn: "priority above the highest, or slice above the longest, of its domain or of the caller's", "a CPU that its domain may not use";
         Borrowed: "thread 0 in a call";
-        IsScheduler: "thread 0, and the caller is one";
+        IsScheduler: "thread 0, and the caller is a scheduler";
     }
     /// Aborts what the thread waits for or calls (`Cancelled`) and sets where it goes on; [`crate::NEVER`] leaves a register as
     /// it is.
@@ -153,6 +153,7 @@ macro_rules! operations {
         Reserved: "message areas or windows are in it";
         WritableCode: "writable and executable together";
         PageRights: "more rights than the source has", "a grant of the boot archive";
+        Shared: "a grant that makes a page executable which others have, too";
         Flow: "others have the page, too, and who writes it may not change what has its label", "or who reads it may not observe that";
         NotMapped: "a source page is not mapped, or is being unmapped everywhere";
         Occupied: "something is mapped at the destination";
@@ -213,7 +214,7 @@ macro_rules! operations {
     /// Of a scheduler. `what` 0: the thread runs; 0 as thread: the CPU sleeps until an interrupt. `what` 1 + CPU: the thread, which is
     /// ready and was taken out of a ring, belongs to that CPU from now on and goes to its ring. No operand is looked up.
     DISPATCH dispatch(what: Number, thread_number: Number) -> Nothing "comes back only from a handing over", Dispatch {
-        NotScheduler: "the caller is another";
+        NotScheduler: "the caller does not schedule this CPU";
         Again: "the ring holds entries that were not read";
         NotRunnable: "no such thread, it is not ready, or another CPU's", "to be handed over: it stands in a ring still";
         BadArgument: "no such CPU, or nobody schedules it", "the thread may not run there";
@@ -501,7 +502,7 @@ macro_rules! ways {
             Timeout: "the deadline passed without a token";
             Cancelled: "another thread ended the wait";
             PeerDied: "the semaphore went";
-            IsScheduler: "the caller is one";
+            IsScheduler: "the caller is a scheduler";
             Flow: "others have the semaphore, too, and the caller may not use what has its label", "while it waits: it is tainted";
             AccountExhausted: "no frame left for the labels of a caller that it taints";
             NoFrames: "no free frame for them";
@@ -532,7 +533,7 @@ macro_rules! ways {
             Timeout: "the deadline passed without a message";
             Cancelled: "another thread ended the wait";
             PeerDied: "the port went";
-            IsScheduler: "the caller is one";
+            IsScheduler: "the caller is a scheduler";
             Flow: "others may receive there, too, and the caller may not use what has its label", "while it waits: it is tainted";
             AccountExhausted: "no frame left for the labels of a caller that it taints";
             NoFrames: "no free frame for them";
@@ -547,7 +548,7 @@ macro_rules! ways {
             WrongKind: "no port", "no label", "what comes along is a kernel operation or a call entry";
             BadArgument: "neither RECEIVE nor SEND", "more bytes than a message of the port has";
             NoRight: "the entry lacks WRITE", "that of a label READ, or of what comes along COPY";
-            NotOwned: "it decontaminates by a handle of others";
+            NotOwned: "the caller does not own a handle that it decontaminates";
         }
     }
         }

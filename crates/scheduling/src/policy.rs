@@ -132,8 +132,8 @@ impl Instance {
             if core::mem::replace(&mut self.kept, number as u16) != number as u16 {
                 held = number;
             }
-            // Its own word in the ring, if there is one, is older.
-            self.read(world, 0);
+            // Its own word in the ring, if there is one, is older, and must not send it behind others.
+            self.read(world, number);
             self.add(word, Queues::prepend);
         } else {
             if event != Event::Yielded as u64

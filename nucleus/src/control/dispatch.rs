@@ -1,7 +1,7 @@
 //! What runs next on a CPU: entering `sched`, running and blocking threads, idling, leaving the nucleus.
 
 use super::chain::{self, fail_call, take_off_orphan, unlink_top};
-use super::ready::{hand_over_step, hand_over_to, has_more, is_unread, move_away, rank_again, seats};
+use super::ready::{hand_over_step, hand_over_to, has_more, is_unread, move_away, rank_again, seats, words_read};
 use super::{deadline, fault, numbers, port};
 use crate::cpus::assembly;
 use crate::cpus::{counters, cpu, lock, root, special, timer, translations};
@@ -65,7 +65,7 @@ pub fn yield_(held: Held, _: u64, _: u64) -> Reply {
     let Some(thread) = cpu.thread.get().filter(|thread| !is_seat(*thread)) else {
         return Err(Error::IsScheduler).into();
     };
-    // Before there are schedulers there is one thread.
+    // There are no other threads before there are schedulers, nor on a CPU that lost its own.
     let Some(seat) = cpu.seat.get() else { return Ok(0).into() };
     if let Some(activation) = cpu.activation.get() {
         // The frame is light, as is the operation.
@@ -196,16 +196,23 @@ fn chosen(cpu: Ref<Cpu>, number: u64) -> Link<Thread> {
             cpu.counts.dispatches.update(|value| value + 1);
             return Some(thread);
         }
-        Some(thread) if thread.moves.get() && thread.runs.get() == Runs::Ready && thread.cpu.get() == cpu => {
-            if thread.carries_orphans {
-                run_orphan(thread);
-            } else {
-                move_away(thread);
-            }
-        }
+        Some(thread) if thread.moves.get() => turn_or_move(cpu, thread),
         _ => {}
     }
     None
+}
+
+/// Runs an orphan thread whose turn it is; migrates another thread, which may not run on this CPU any more.
+#[cold]
+#[inline(never)]
+fn turn_or_move(cpu: Ref<Cpu>, thread: Ref<Thread>) {
+    if thread.runs.get() == Runs::Ready && thread.cpu.get() == cpu {
+        if thread.carries_orphans {
+            run_orphan(thread);
+        } else {
+            move_away(thread);
+        }
+    }
 }
 
 #[cold]
@@ -214,28 +221,27 @@ fn refuse(held: Held) -> Reply {
     Err(Error::NotRunnable).into()
 }
 
-/// `dispatch` refuses so many times in a row because of unread words.
-const REFUSALS: u8 = 16;
-/// How long a thread runs at most that was dispatched although there were unread words (microseconds).
-const MOMENT: u64 = 200;
+/// Words that a scheduler reads, since it was first refused because of unread ones, until that is refused no more.
+const WORDS: u32 = 16;
+/// A thread that was dispatched although there were unread words runs for this part of a scheduler's patience: 195 µs.
+const MOMENTS: u64 = 128;
 
 /// As [`dispatch`], if the scheduler's ring has unread words. That is refused, but not always: other CPUs can post words
 /// without a pause. A hand-over comes to an end by itself.
 #[cold]
 fn dispatch_unread(cpu: Ref<Cpu>, number: u64) -> Reply {
-    let dispatches = cpu.counts.dispatches.get();
+    let held = cpu.held();
+    let (dispatches, read) = (cpu.counts.dispatches.get() as u32, words_read(cpu.ring.get()));
     if has_more(cpu) {
         hand_over_step(cpu);
-    } else if cpu.refusals_of.replace(dispatches) != dispatches {
-        cpu.refusals.set(1);
-    } else if cpu.refusals.get() == REFUSALS {
-        let Some(thread) = chosen(cpu, number) else { return refuse(cpu.held()) };
-        thread.left.update(|left| left.min(timer::from_microseconds(MOMENT)));
-        run_rarely(thread)
-    } else {
-        cpu.refusals.update(|value| value + 1);
+    } else if cpu.words_read_of.replace(dispatches) != dispatches {
+        cpu.words_read.set(read);
+    } else if read.wrapping_sub(cpu.words_read.get()) >= WORDS {
+        cpu.moment_ends.set(timer::now() + seats(held).patience.get() / MOMENTS);
+        timer::arm_no_later_than(held, cpu.moment_ends.get());
+        return chosen(cpu, number).map_or_else(|| refuse(held), |thread| run_rarely(thread));
     }
-    counters::all(cpu.held()).again.up();
+    counters::all(held).again.up();
     Err(Error::Again).into()
 }
 

@@ -17,7 +17,7 @@ use crate::report::trace;
 use abi::Error;
 use abi::sched::{Ring as SharedRing, ThreadWord, hand_to};
 use core::cell::Cell;
-use core::sync::atomic::AtomicU32;
+use core::sync::atomic::{AtomicU32, Ordering};
 use nucleus_sync::ring::{self, Ring};
 
 /// State that the schedulers of all CPUs share.
@@ -77,6 +77,12 @@ pub fn is_unread(ring: *mut SharedRing) -> bool {
         let [written, read] = [&raw mut (*ring).written, &raw mut (*ring).read].map(|word| AtomicU32::from_ptr(word));
         ring::is_unread(written, read)
     }
+}
+
+/// How many words its scheduler has read from a ring.
+pub fn words_read(ring: *mut SharedRing) -> u32 {
+    // SAFETY: a ring is a page of the nucleus that its seat's activation owns; all accesses to this word are atomic.
+    unsafe { AtomicU32::from_ptr(&raw mut (*ring).read) }.load(Ordering::Relaxed)
 }
 
 /// `Cpu::ring` points here while threads are still to be handed over: the start of a ring that always has an unread word.

@@ -303,10 +303,12 @@ pub fn map_page(
     if rights & !origin.rights() != 0 {
         // A domain cannot give a right that it lacks. But a grant may turn writable RAM into executable if no other domain maps
         // it, as the page leaves this one: so a loader publishes code.
-        let node = parent.node_reference();
-        let alone = node.is_original() && node.descendant().is_none();
-        if !(grant && origin.rights() & MAP_WRITE != 0 && origin.memory() == Memory::Ram && alone) {
+        if !(grant && origin.rights() & MAP_WRITE != 0 && origin.memory() == Memory::Ram) {
             return Err(Error::PageRights.into());
+        }
+        let node = parent.node_reference();
+        if !node.is_original() || node.descendant().is_some() {
+            return Err(Error::Shared.into());
         }
     }
     if frames::is_going(held, origin.frame()) {

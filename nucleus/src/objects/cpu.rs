@@ -87,10 +87,12 @@ pub struct Cpu {
     pub extensions: Cell<u8>,
     /// Value of `counts.dispatches` to which `extensions` refers.
     pub extensions_of: Cell<u64>,
-    /// Refusals of `dispatch` because of unread words.
-    pub refusals: Cell<u8>,
-    /// Value of `counts.dispatches` to which `refusals` refers.
-    pub refusals_of: Cell<u64>,
+    /// Words that the scheduler had read when `dispatch` was first refused because of others.
+    pub words_read: Cell<u32>,
+    /// Low bits of the value of `counts.dispatches` to which `words_read` refers.
+    pub words_read_of: Cell<u32>,
+    /// Time at which a thread is preempted that was dispatched although there were unread words; `u64::MAX` = none.
+    pub moment_ends: Cell<u64>,
     /// Root of the tree of deadlines set on this CPU.
     pub deadlines: Cell<Link<Activation>>,
     /// Time for which the timer is armed (ticks); `u64::MAX` = not armed.
@@ -195,8 +197,9 @@ impl Cpu {
             patience_ends: Cell::new(u64::MAX),
             extensions: Cell::new(0),
             extensions_of: Cell::new(0),
-            refusals: Cell::new(0),
-            refusals_of: Cell::new(0),
+            words_read: Cell::new(0),
+            words_read_of: Cell::new(0),
+            moment_ends: Cell::new(u64::MAX),
             deadlines: Cell::new(None),
             armed: Cell::new(u64::MAX),
             idle_since: Cell::new(0),

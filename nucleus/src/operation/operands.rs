@@ -125,7 +125,7 @@ impl Operands {
             };
         }
         let progress = &self.0.progress;
-        if progress.get() as usize * PLACES_LOOKED_AT > domain.table_entries() {
+        if (progress.get() as usize).saturating_mul(PLACES_LOOKED_AT) > domain.table_entries() {
             return self.grow_table(domain);
         }
         if let Some(found) = domain.find_vacancy() {

@@ -5,7 +5,7 @@ use crate::objects::Trap;
 
 /// Vectors below this are classes of exceptions (ESR_EL1.EC); this one is an interrupt.
 pub(super) const INTERRUPT: u64 = 64;
-/// SError in the nucleus, which stops the machine.
+/// SError in the nucleus, where it is masked.
 pub(super) const SYSTEM_ERROR: u64 = 65;
 
 /// ESR_EL1.EC (Arm ARM D19.2.37): instruction and data aborts of users.

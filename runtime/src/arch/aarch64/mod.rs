@@ -84,6 +84,7 @@ pub fn exception(vector: u64) -> Option<&'static str> {
         0x22 => "jump to an address that is not aligned",
         0x26 => "stack pointer not aligned",
         0x2c => "floating-point error",
+        0x2f => "error of the machine (SError)",
         0x3c => "breakpoint",
         _ => return None,
     })
