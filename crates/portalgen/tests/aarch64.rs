@@ -1,6 +1,7 @@
 //! Portals for AArch64: their listings, and what they do, run by an interpreter against what a crossing ought to do.
 #![allow(missing_docs)]
 
+mod branches;
 mod checked;
 mod common;
 mod crossing;
@@ -36,6 +37,7 @@ struct Processor {
     /// The translation that was dropped, and how far that is.
     dropped: Option<u64>,
     dropping: u8,
+    decisions: crossing::Decisions,
 }
 
 impl Processor {
@@ -53,6 +55,11 @@ impl Processor {
     fn subtract(&mut self, one: u64, other: u64) -> u64 {
         self.flags = (one < other, one == other);
         one.wrapping_sub(other)
+    }
+    /// Where a conditional branch goes on.
+    fn decide(&mut self, at: u64, jumps: bool, target: u64) -> u64 {
+        self.decisions.insert((at, jumps));
+        if jumps { target } else { at + 4 }
     }
     fn run(&mut self, bytes: &[u8], at: usize, memory: &mut Memory) -> (End, usize) {
         let (mut at, mut count) = (CODE + at as u64, 0);
@@ -179,25 +186,14 @@ impl Processor {
                         8 => !below && !equal,
                         other => panic!("no condition {other}"),
                     };
-                    if jumps {
-                        next = short();
-                    }
+                    next = self.decide(at, jumps, short());
                 }
-                _ if word & 0xff00_0000 == 0xb400_0000 => {
-                    if self.get(d) == 0 {
-                        next = short();
-                    }
-                }
-                _ if word & 0xff00_0000 == 0xb500_0000 => {
-                    if self.get(d) != 0 {
-                        next = short();
-                    }
-                }
+                _ if word & 0xff00_0000 == 0xb400_0000 => next = self.decide(at, self.get(d) == 0, short()),
+                _ if word & 0xff00_0000 == 0xb500_0000 => next = self.decide(at, self.get(d) != 0, short()),
                 _ if word & 0x7e00_0000 == 0x3600_0000 => {
                     let bit = word >> 19 & 31 | word >> 31 << 5;
-                    if self.get(d) >> bit & 1 == (word >> 24 & 1).into() {
-                        next = at.wrapping_add(signed(word >> 5 & 0x3fff, 14) << 2);
-                    }
+                    let jumps = self.get(d) >> bit & 1 == (word >> 24 & 1).into();
+                    next = self.decide(at, jumps, at.wrapping_add(signed(word >> 5 & 0x3fff, 14) << 2));
                 }
                 // `dsb ishst`, `tlbi vae1`, `dsb nsh`: in this order.
                 0xd503_3a9f => self.dropping = 1,
@@ -244,8 +240,8 @@ impl crossing::Isa for Processor {
     fn start(user: &Registers, entry_or_activation: u64, is_call: bool, time: u64) -> Self {
         let (link, stack, pointer) = (user.pc, user.sp, user.pointer);
         let (loaded, dropped, dropping) = (LOADED, None, 0);
-        let mut it =
-            Self { x: [0; 31], flags: (false, false), root: 0, link, stack, pointer, time, loaded, dropped, dropping };
+        let (x, flags, root, decisions) = ([0; 31], (false, false), 0, crossing::Decisions::new());
+        let mut it = Self { x, flags, root, link, stack, pointer, time, loaded, dropped, dropping, decisions };
         it.x[19..].copy_from_slice(&user.preserved);
         for (register, value) in OTHERS.iter().zip(&user.others) {
             it.x[*register] = *value;
@@ -262,6 +258,9 @@ impl crossing::Isa for Processor {
     }
     fn user(&self) -> Registers {
         Processor::user(self)
+    }
+    fn decisions(&self) -> &crossing::Decisions {
+        &self.decisions
     }
     fn root(&self) -> u64 {
         self.root
@@ -314,6 +313,11 @@ fn the_label_check_is_short() {
 }
 
 #[test]
+fn each_branch_depends_on_a_crossing() {
+    branches::have_reasons(Isa::AArch64);
+}
+
+#[test]
 fn the_portal_of_the_book() {
     checked::in_the_book("aarch64");
 }
@@ -333,6 +337,11 @@ fn calls_do_what_they_ought_to() {
 #[test]
 fn returns_do_what_they_ought_to() {
     crossing::returns::<Processor>();
+}
+
+#[test]
+fn no_specification_decides_a_branch() {
+    crossing::decided_by_crossings::<Processor>(Isa::AArch64);
 }
 
 #[test]

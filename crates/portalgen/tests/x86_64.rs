@@ -1,6 +1,7 @@
 //! Portals for x86-64: their listings, and what they do, run by an interpreter against what a crossing ought to do.
 #![allow(missing_docs)]
 
+mod branches;
 mod checked;
 mod common;
 mod crossing;
@@ -26,6 +27,7 @@ struct Processor {
     time: u64,
     root: u64,
     in_user: bool,
+    decisions: crossing::Decisions,
 }
 
 impl Processor {
@@ -139,6 +141,9 @@ impl Processor {
                         Mnemonic::Ja => !below && !equal,
                         _ => true,
                     };
+                    if instruction.mnemonic() != Mnemonic::Jmp {
+                        self.decisions.insert((instruction.ip(), jumps));
+                    }
                     let target = instruction.near_branch64();
                     match jumps {
                         true if (CODE..CODE + bytes.len() as u64).contains(&target) => at = target,
@@ -197,7 +202,9 @@ impl crossing::Isa for Processor {
         write(specification)
     }
     fn start(user: &Registers, entry_or_activation: u64, is_call: bool, time: u64) -> Self {
-        let mut it = Self { registers: [0; 16], below_or_equal: (false, false), time, root: 0, in_user: false };
+        let decisions = crossing::Decisions::new();
+        let mut it =
+            Self { registers: [0; 16], below_or_equal: (false, false), time, root: 0, in_user: false, decisions };
         for (register, value) in PRESERVED.iter().zip(&user.preserved) {
             it.set(*register, *value);
         }
@@ -215,6 +222,9 @@ impl crossing::Isa for Processor {
     }
     fn user(&self) -> Registers {
         Processor::user(self)
+    }
+    fn decisions(&self) -> &crossing::Decisions {
+        &self.decisions
     }
     fn root(&self) -> u64 {
         self.root
@@ -262,6 +272,11 @@ fn the_label_check_is_short() {
 }
 
 #[test]
+fn each_branch_depends_on_a_crossing() {
+    branches::have_reasons(Isa::X86_64);
+}
+
+#[test]
 fn the_portal_of_the_book() {
     checked::in_the_book("x86_64");
 }
@@ -281,6 +296,11 @@ fn calls_do_what_they_ought_to() {
 #[test]
 fn returns_do_what_they_ought_to() {
     crossing::returns::<Processor>();
+}
+
+#[test]
+fn no_specification_decides_a_branch() {
+    crossing::decided_by_crossings::<Processor>(Isa::X86_64);
 }
 
 #[test]

@@ -113,11 +113,8 @@ impl Memory {
     pub fn set(&mut self, object: u64, field: i32, value: u64) {
         let how = (self.wrong.len(), self.reach);
         self.reach = 4096;
-        let (at, bytes) = (object + field as u64, value.to_le_bytes());
-        for (byte, value) in bytes.into_iter().enumerate() {
-            if let Some((object, at)) = self.find(at + byte as u64, 1, "set") {
-                self.objects[object][at] = value;
-            }
+        if let Some((object, at)) = self.find(object + field as u64, 8, "set") {
+            self.objects[object][at..at + 8].copy_from_slice(&value.to_le_bytes());
         }
         self.wrong.truncate(how.0);
         self.reach = how.1;

@@ -4,6 +4,10 @@ use crate::common::*;
 use portalgen::specification::REGISTER_WORDS;
 use portalgen::{Extent, Letter, Specification};
 use proptest::prelude::*;
+use std::collections::BTreeSet;
+
+/// Conditional branches that were executed: where each stands, and whether it was taken.
+pub type Decisions = BTreeSet<(u64, bool)>;
 
 /// A processor, and the code that is made for it.
 pub trait Isa: Sized + Clone {
@@ -27,6 +31,7 @@ pub trait Isa: Sized + Clone {
     fn start(user: &Registers, entry_or_activation: u64, is_call: bool, time: u64) -> Self;
     fn run(&mut self, bytes: &[u8], at: usize, memory: &mut Memory) -> (End, usize);
     fn user(&self) -> Registers;
+    fn decisions(&self) -> &Decisions;
     /// The page tables.
     fn root(&self) -> u64;
     /// The translation that was dropped by itself, and the one that must be for a window in this slot.
@@ -195,9 +200,8 @@ fn unexpected(random: &mut Random, control: u64) -> u64 {
     if drawn == control { unexpected(random, control) } else { drawn }
 }
 
-fn one_call<I: Isa>(seed: u64) {
-    let mut random = Random(seed);
-    let text = any_specification(&mut random);
+/// A call of a portal of this specification; gives its decisions.
+fn one_call<I: Isa>(mut random: Random, text: &str) -> Decisions {
     let specification = Specification::parse(text.as_bytes()).expect("a specification");
     let letters = &specification.call;
     use Obstacle::*;
@@ -228,7 +232,7 @@ fn one_call<I: Isa>(seed: u64) {
             let mark = memory.get(CALLER, o.domain_as_caller) | memory.get(CALLEE, o.domain_as_callee);
             if mark == memory.get(ENTRY, o.entry_versions) {
                 // The bit was set on the other side, too.
-                return;
+                return Decisions::new();
             }
         }
         Obstacle::NoActivation => memory.set(CALLEE, SHARE as i32 + o.per_cpu_pool, 0),
@@ -247,10 +251,10 @@ fn one_call<I: Isa>(seed: u64) {
     let mut expected = before.clone();
     if matches!(obstacle, Long | Unexpected) {
         assert_eq!(end, End::Jumped(REFUSE_CALL), "{text}");
-        same(&memory, &before, &text);
+        same(&memory, &before, text);
         let left = processor.user();
         assert_eq!((left.words, &left.preserved, left.sp), (user.words, &user.preserved, user.sp), "{text}: refused");
-        return;
+        return processor.decisions().clone();
     }
     // What the caller keeps.
     expected.set(BELOW, o.activation_pc, user.pc);
@@ -267,10 +271,10 @@ fn one_call<I: Isa>(seed: u64) {
     if obstacle != Obstacle::None {
         let target = if letters.has_control() { CALL_WITH_CONTROL } else { CALL_SLOWLY };
         assert_eq!(end, End::Jumped(target), "{text}: {obstacle:?}");
-        same(&memory, &expected, &text);
+        same(&memory, &expected, text);
         assert_eq!(processor.user().words[..5], user.words[..5], "{text}: words for the slow path");
-        keeps_control(&processor, &user, letters, &text);
-        return;
+        keeps_control(&processor, &user, letters, text);
+        return processor.decisions().clone();
     }
     let End::Left(left) = end else { panic!("{text}: {end:x?}") };
     let constant = memory.get(ENTRY, o.entry_word1);
@@ -305,7 +309,7 @@ fn one_call<I: Isa>(seed: u64) {
         expected.set(ABOVE, o.activation_window, window);
         seen = Some((word, SLOT | window & (WRITES | 0x1f)));
     }
-    same(&memory, &expected, &text);
+    same(&memory, &expected, text);
     assert_eq!(processor.root(), root, "{text}: the page tables");
     // The callee's registers.
     let mut arrive = passed(letters, user.words, constant, time);
@@ -325,7 +329,8 @@ fn one_call<I: Isa>(seed: u64) {
     let area = memory.get(ABOVE, o.activation_message);
     I::AREA.0.into_iter().filter(|_| !minimal).for_each(|place| expected.preserved[place] = area);
     I::AREA.1.into_iter().for_each(|place| expected.others[place] = area);
-    compare_users::<I>(&left, expected, letters, minimal.then_some(&user.preserved), &text);
+    compare_users::<I>(&left, expected, letters, minimal.then_some(&user.preserved), text);
+    processor.decisions().clone()
 }
 
 /// The registers that have no words: clear, but for the control word.
@@ -363,9 +368,8 @@ fn keeps_control<I: Isa>(processor: &I, user: &Registers, letters: &portalgen::L
     }
 }
 
-fn one_return<I: Isa>(seed: u64) {
-    let mut random = Random(seed);
-    let text = any_specification(&mut random);
+/// A return from a portal of this specification; gives its decisions.
+fn one_return<I: Isa>(mut random: Random, text: &str) -> Decisions {
     let specification = Specification::parse(text.as_bytes()).expect("a specification");
     let letters = &specification.result;
     let obstacle = draw_obstacle(&mut random, letters, &[Obstacle::Special, Obstacle::Long, Obstacle::Entry]);
@@ -420,10 +424,10 @@ fn one_return<I: Isa>(seed: u64) {
         Obstacle::Long | Obstacle::Entry | Obstacle::Window => {
             let target = if obstacle == Obstacle::Long { REFUSE_RETURN } else { RETURN_SLOWLY };
             assert_eq!(end, End::Jumped(target), "{text}");
-            same(&memory, &before, &text);
+            same(&memory, &before, text);
             let left = processor.user();
             assert_eq!((left.words, &left.preserved, left.sp), (user.words, &user.preserved, user.sp), "{text}");
-            return;
+            return processor.decisions().clone();
         }
         Obstacle::Special => {
             let target = match keeps(&specification) {
@@ -435,11 +439,11 @@ fn one_return<I: Isa>(seed: u64) {
             assert_eq!(end, End::Jumped(target), "{text}");
             let kept = if letters.has_control() { 5 } else { REGISTER_WORDS };
             assert_eq!(processor.user().words[..kept], user.words[..kept], "{text}: words for the slow path");
-            keeps_control(&processor, &user, letters, &text);
+            keeps_control(&processor, &user, letters, text);
             let kept = I::saved_preserved(&mut memory, ABOVE);
             I::save_preserved(&mut expected, ABOVE, &kept);
-            same(&memory, &expected, &text);
-            return;
+            same(&memory, &expected, text);
+            return processor.decisions().clone();
         }
         _ => {}
     }
@@ -467,7 +471,7 @@ fn one_return<I: Isa>(seed: u64) {
         expected.set(ABOVE, o.activation_window, 0);
     }
     assert_eq!(processor.dropped(), I::must_drop(SLOT).filter(|_| is_open), "{text}: the translation of the window");
-    same(&memory, &expected, &text);
+    same(&memory, &expected, text);
     assert_eq!(processor.root(), root, "{text}: the page tables");
     let minimal = !keeps(&specification);
     let expected = Registers {
@@ -479,17 +483,45 @@ fn one_return<I: Isa>(seed: u64) {
         others: others::<I>(letters, &user),
         pointer: left.pointer,
     };
-    compare_users::<I>(&left, expected, letters, minimal.then_some(&user.preserved), &text);
+    compare_users::<I>(&left, expected, letters, minimal.then_some(&user.preserved), text);
+    processor.decisions().clone()
 }
 
 const CASES: u32 = if cfg!(debug_assertions) { 1_000 } else { 40_000 };
 
 pub fn calls<I: Isa>() {
-    proptest!(ProptestConfig { cases: CASES, failure_persistence: None, ..ProptestConfig::default() }, |(seed: u64)| one_call::<I>(seed));
+    any_crossing(one_call::<I>);
 }
 
 pub fn returns<I: Isa>() {
-    proptest!(ProptestConfig { cases: CASES, failure_persistence: None, ..ProptestConfig::default() }, |(seed: u64)| one_return::<I>(seed));
+    any_crossing(one_return::<I>);
+}
+
+/// Random crossings of random portals.
+fn any_crossing(cross: fn(Random, &str) -> Decisions) {
+    proptest!(ProptestConfig { cases: CASES, failure_persistence: None, ..ProptestConfig::default() }, |(seed: u64)| {
+        let mut random = Random(seed);
+        let text = any_specification(&mut random);
+        cross(random, &text);
+    });
+}
+
+/// Each conditional branch of these portals is taken in one crossing, and not in another: no specification decides it.
+pub fn decided_by_crossings<I: Isa>(isa: listing::Isa) {
+    for text in TABLE.map(String::from_utf8_lossy) {
+        let specification = listing::specification(&text).expect("a specification");
+        let both_ways = 2 * crate::branches::conditional(isa, &specification);
+        let mut seen = Decisions::new();
+        for seed in 0..5_000 {
+            seen.extend(one_call::<I>(Random(seed), &text));
+            seen.extend(one_return::<I>(Random(seed), &text));
+            if seen.len() == both_ways {
+                break;
+            }
+        }
+        let always: Vec<_> = seen.iter().filter(|(at, taken)| !seen.contains(&(*at, !taken))).collect();
+        assert!(seen.len() == both_ways, "{text}: {} of {both_ways}; only one way: {always:x?}", seen.len());
+    }
 }
 
 /// A call executes the instructions of its listing and no others, if no bytes go along.
