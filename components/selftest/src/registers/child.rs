@@ -4,10 +4,10 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 use abi::layout::{ENTRY_BYTES, STACKS_START};
 use abi::rights::{self, MAP_EXECUTE, MAP_READ, MAP_WRITE, UNMAP_SELF};
-use abi::{Error, PAGE_BYTES, layout, op as abi_op};
+use abi::{Control, Error, PAGE_BYTES, layout, op as abi_op};
 use runtime::entry::Owned;
 use runtime::op::{self, Schedule};
-use runtime::{Entry, table};
+use runtime::{Entry, message, table};
 
 use crate::arch::fill;
 use crate::block::{State, WORDS, area, word};
@@ -42,6 +42,13 @@ fn pages() -> [u64; 2] {
 /// Where in the page threads and services begin.
 fn entries() -> [u64; 2] {
     [&raw const fill_thread as u64, &raw const fill_service as u64].map(|entry| entry - pages()[0])
+}
+
+/// Where a service finds its block: it is the constant of its entry, which arrives there.
+#[derive(Clone, Copy)]
+pub enum Finds {
+    Badge,
+    FirstWord,
 }
 
 /// What a child and we see.
@@ -140,7 +147,16 @@ impl Child {
 
     /// As [`Self::portal_for`], of this shape. What comes along goes to [`RECEIVES`].
     pub fn shaped_portal_for(&self, caller: &Child, index: Entry, shape: Entry) -> Result<(Owned, Entry), Error> {
-        let [_, code] = entries();
+        self.portal_in(caller.domain.entry(), index, shape, Finds::Badge)
+    }
+
+    /// The same for the domain `caller`; says where the service finds its block.
+    pub fn portal_in(&self, caller: Entry, index: Entry, shape: Entry, finds: Finds) -> Result<(Owned, Entry), Error> {
+        let [first_word, badge] = entries();
+        let code = match finds {
+            Finds::Badge => badge,
+            Finds::FirstWord => first_word,
+        };
         // SAFETY: another domain's; the program is made for this and uses no stack.
         let service = unsafe {
             op::activation_new(self.domain.entry(), STACK, RECEIVES)?;
@@ -148,8 +164,15 @@ impl Child {
         };
         let copy = Owned::new(table::allocate()?);
         op::entry_copy(self.domain.entry(), service, Entry::OWN, copy.entry(), rights::ALL)?;
-        let portal = op::portal_new(caller.domain.entry(), copy.entry(), BLOCK, index, 0)?;
+        let portal = op::portal_new(caller, copy.entry(), BLOCK, index, 0)?;
         Ok((copy, portal))
+    }
+
+    /// Runs its program in a service that we call: unlike its thread, that takes entries, at [`RECEIVES`].
+    pub fn enter(&self) -> Result<(), Error> {
+        let portal = Owned::new(table::allocate()?);
+        let _service = self.portal_in(Entry::OWN, portal.entry(), Entry::OWN, Finds::Badge)?;
+        message::call(portal.entry(), [0; 5], Control(0)).map(drop)
     }
 
     /// Its exceptions, or page faults, go to a service of ours.

@@ -7,9 +7,9 @@
 #[allow(unsafe_code)]
 mod child;
 
-use abi::layout::{EXCEPTION, FIRST_FREE, PAGE_FAULT, RETURN};
+use abi::layout::{EXCEPTION, FIRST_FREE, MAX_TABLE_ENTRIES, PAGE_FAULT, RETURN, WINDOWS, WINDOWS_END};
 use abi::rights::Kind;
-use abi::{Control, Error, NEVER, expect, op as abi_op};
+use abi::{Control, Error, NEVER, PAGE_BYTES, expect, op as abi_op};
 use alloc::vec::Vec;
 use core::sync::atomic::AtomicU64;
 use idl::{Reply, Request};
@@ -24,7 +24,7 @@ use crate::arch::fill::{self, AREA, CONTROL, FLAGS, GENERAL, INDEX, MORE_AT, OWN
 use crate::arch::vectors::set;
 use crate::block::{State, area, event, word};
 use crate::check::{Check, frames, hold};
-use child::{BLOCK, Child, FAULT, RECEIVES, call};
+use child::{BLOCK, Child, FAULT, Finds, RECEIVES, call};
 
 pub const CHECKS: &[Check] = &[
     ("a page fault keeps every register", || for_both(page_fault)),
@@ -34,6 +34,7 @@ pub const CHECKS: &[Check] = &[
     ("system calls keep what they say and show nothing else", || for_both(system_calls)),
     ("a call shows nothing but words, either way", calls),
     ("a portal shows nothing but what its specification passes, either way", portals),
+    ("an answer with a forged entry is refused, and nothing else is lost or shown", forged_answers),
     ("a portal passes nothing of a caller that does not expect it", unexpected),
     ("who is called by the nucleus sees nothing but its words", || for_both(upcall)),
     ("a fault does not go through a portal whose words it could forge", || for_both(forged)),
@@ -254,7 +255,6 @@ fn system_calls(unit: bool) -> Result<(), &'static str> {
 
 /// P and V: done at once, refused, and after a wait.
 fn semaphores(unit: bool) -> Result<(), &'static str> {
-    const PLACE: Entry = Entry(FIRST_FREE + 2);
     let semaphore = Owned::new(op::semaphore_new(Entry::OWN, 1).map_err(text)?);
     let ask = |words: [u64; 6]| {
         asks(unit, call(PLACE.0), words, |child| {
@@ -285,7 +285,6 @@ fn calls() -> Result<(), &'static str> {
 }
 
 fn called(caller: bool, callee: bool, bytes: u64) -> Result<(), &'static str> {
-    const PLACE: Entry = Entry(FIRST_FREE + 2);
     let words = [11, 22, 33, 44, 55];
     let answer = [66, 77, 88, 99, 110];
     let callee = Child::new(1, callee, event::ASK, |given| {
@@ -304,8 +303,8 @@ fn called(caller: bool, callee: bool, bytes: u64) -> Result<(), &'static str> {
     answered(&caller, 0, answer.map(Some), bytes)
 }
 
-/// The badge is where a child finds its block.
-const SPECIFICATIONS: [&str; 12] = [
+/// The badge, or else word 0, is where a child finds its block. There are no others with a control word.
+const SPECIFICATIONS: [&str; 26] = [
     "npk",
     "npkiii>i",
     "npkx5>x5",
@@ -318,13 +317,61 @@ const SPECIFICATIONS: [&str; 12] = [
     "npkid>id",
     "npkig>ig",
     "npkit>ti",
+    "npkox5>ox5",
+    "npkox4w>ox5",
+    "npciii>i",
+    "npcx8>x8",
+    "npcwi>i",
+    "npkw>x8",
+    "npkwx4>t",
+    "npcai>a",
+    "npkaii>iia",
+    "npk>d",
+    "npk>iig",
+    "npcd>dx8",
+    "npkg>g",
+    "npcbw>db",
 ];
 
 /// Portals of each kind, between domains with and without floating-point registers, for which the slow path is taken.
 fn portals() -> Result<(), &'static str> {
     for specification in SPECIFICATIONS {
-        for (caller, callee) in [(false, false), (true, false), (false, true)] {
-            crossed(specification, caller, callee)?;
+        for units in [[false, false], [true, false], [false, true]] {
+            let mut crossing = Crossing::new(specification, units, SENT.0)?;
+            crossing.cross()?;
+            crossing.arrived()?;
+            crossing.came_back()?;
+        }
+    }
+    Ok(())
+}
+
+/// Answers with an entry that cannot go along are refused: their service keeps every register, and answers without an entry then.
+fn forged_answers() -> Result<(), &'static str> {
+    const NOTHING: usize = FIRST_FREE + 20;
+    let forged = [
+        ("npk>d", MAX_TABLE_ENTRIES, Error::BadIndex),
+        ("npk>d", usize::MAX, Error::BadIndex),
+        ("npk>d", NOTHING, Error::Empty),
+        ("npk>g", usize::MAX, Error::BadIndex),
+        ("npk>g", NOTHING, Error::Empty),
+        ("npk>g", PLACE.0, Error::Empty),
+        ("npkox5>ox5", NOTHING, Error::Empty),
+    ];
+    for units in [[false, false], [true, false], [false, true]] {
+        for (specification, entry, error) in forged {
+            let crossing = Crossing::new(specification, units, entry)?;
+            crossing.caller.enter().map_err(text)?;
+            crossing.answer_refused(error)?;
+            let took = op::entry_info(crossing.caller.domain.entry(), RECEIVES);
+            hold(took == Ok((Kind::Empty, 0)), "an entry came along")?;
+        }
+        for specification in ["npk>d", "npk>g"] {
+            // The thread of a child takes no entries.
+            let mut crossing = Crossing::new(specification, units, SENT.0)?;
+            crossing.caller.start().map_err(text)?;
+            crossing.caller.ends()?;
+            crossing.answer_refused(Error::NotAccepted)?;
         }
     }
     Ok(())
@@ -335,14 +382,23 @@ fn at(word: usize) -> usize {
     WORDS_AT.into_iter().chain(MORE_AT).nth(word).unwrap_or(INDEX)
 }
 
-/// Words as they are given, but for what cannot be: 24 bytes, and this entry.
-fn give(given: &mut State, letters: &Letters, entry: usize) {
+/// Bytes that go along where some can.
+const BYTES: usize = 24;
+
+/// Words as they are given, but for what cannot be: these bytes, this entry, this window, and no torn page, because a child has none.
+fn give(given: &mut State, letters: &Letters, entry: usize, window: u64) {
     for (word, letter) in letters.iter() {
         match letter {
-            Letter::Bytes => given[at(word)] = 24,
+            Letter::Bytes => given[at(word)] = BYTES as u64,
             Letter::Delegated | Letter::Minted => given[at(word)] = entry as u64,
+            Letter::Window => given[at(word)] = window,
+            Letter::Torn => given[at(word)] = 0,
+            Letter::Control => given[CONTROL] = Control::bytes(BYTES).0,
             _ => {}
         }
+    }
+    if letters.has_control() && letters.window().is_some() && window != 0 {
+        given[CONTROL] |= Control::WINDOW;
     }
 }
 
@@ -350,70 +406,135 @@ fn give(given: &mut State, letters: &Letters, entry: usize) {
 fn arrives(given: &State, letters: &Letters, entry: usize, seen: &State) -> [u64; 9] {
     let mut words = core::array::from_fn(|word| given[at(word)]);
     let time = letters.iter().find(|(_, letter)| *letter == Letter::Time).map_or(0, |(word, _)| seen[at(word)]);
-    letters.deliver(&mut words, BLOCK, entry as u64, time, 0);
+    let window = letters.window().map_or(0, |word| seen[at(word)]);
+    letters.deliver(&mut words, BLOCK, entry as u64, time, window);
     words
 }
 
-fn crossed(letters: &str, caller: bool, callee: bool) -> Result<(), &'static str> {
-    const PLACE: Entry = Entry(FIRST_FREE + 2);
-    const SENT: Entry = Entry(FIRST_FREE + 3);
-    let specification = Specification::parse(letters.as_bytes()).map_err(|_| "no specification")?;
-    let (call_letters, result_letters) = (specification.call, specification.result);
-    // A caller takes no entries.
-    let callee = Child::new(1, callee, event::ASK, |given| {
-        given[INDEX] = call(RETURN);
-        give(given, &result_letters, 0);
-    })
-    .map_err(text)?;
-    let shape = Owned::new(op::shape_new(Entry::SPECIAL, letters.as_bytes()).map_err(text)?);
-    let sends = if call_letters.entry().is_some() { SENT.0 } else { 0 };
-    let mut caller = Child::new(0, caller, event::ASK, |given| {
-        given[INDEX] = call(PLACE.0);
-        given[CONTROL] = specification.expects().map_or(0, |what| Control::expecting(what).0);
-        give(given, &call_letters, sends);
-    })
-    .map_err(text)?;
-    let service = callee.shaped_portal_for(&caller, PLACE, shape.entry()).map_err(text)?;
-    if sends != 0 {
-        // A service is copied, or minted from.
-        op::entry_copy(Entry::OWN, service.0.entry(), caller.domain.entry(), SENT, abi::rights::ALL).map_err(text)?;
+/// A window is shown where windows are, as wide and as writable; none is none.
+fn is_window(given: u64, seen: u64) -> bool {
+    let is_shown = (WINDOWS..WINDOWS_END).contains(&seen) && seen % PAGE_BYTES as u64 == given % PAGE_BYTES as u64;
+    if given == 0 { seen == 0 } else { is_shown }
+}
+
+/// Where a child has the portal, and an entry that it sends.
+const PLACE: Entry = Entry(FIRST_FREE + 2);
+const SENT: Entry = Entry(FIRST_FREE + 3);
+
+/// Two children, and a portal from one to the other.
+struct Crossing {
+    call: Letters,
+    result: Letters,
+    caller: Child,
+    callee: Child,
+    _service: (Owned, Entry),
+}
+
+impl Crossing {
+    /// A portal of this specification, between domains with or without floating-point registers. If the answer names an entry, then this.
+    fn new(letters: &str, [caller, callee]: [bool; 2], answered: usize) -> Result<Self, &'static str> {
+        let specification = Specification::parse(letters.as_bytes()).map_err(|_| "no specification")?;
+        let (calls, result) = (specification.call, specification.result);
+        // A callee's first window is opened on the slow path; without one there is the fast path, too.
+        let window = if caller || callee { BLOCK | 1 } else { 0 };
+        let callee = Child::new(1, callee, event::ASK, |given| {
+            given[INDEX] = call(RETURN);
+            give(given, &result, answered, 0);
+            if result.has_control() && answered != SENT.0 {
+                given[CONTROL] = Control(0).delegate(answered, abi::rights::ALL).0;
+            }
+        })
+        .map_err(text)?;
+        let shape = Owned::new(op::shape_new(Entry::SPECIAL, letters.as_bytes()).map_err(text)?);
+        let caller = Child::new(0, caller, event::ASK, |given| {
+            given[INDEX] = call(PLACE.0);
+            if let Some(what) = specification.expects() {
+                given[CONTROL] = Control::expecting(what).0;
+            }
+            give(given, &calls, SENT.0, window);
+        })
+        .map_err(text)?;
+        let finds = if calls.has_badge() { Finds::Badge } else { Finds::FirstWord };
+        // The code lasts as long as the callee.
+        let service = callee.portal_in(caller.domain.entry(), PLACE, shape.entry(), finds).map_err(text)?;
+        for (child, letters) in [(&caller, &calls), (&callee, &result)] {
+            if letters.entry().is_some() {
+                // A service is copied, or minted from.
+                op::entry_copy(Entry::OWN, service.0.entry(), child.domain.entry(), SENT, abi::rights::ALL)
+                    .map_err(text)?;
+            }
+        }
+        Ok(Self { call: calls, result, caller, callee, _service: service })
     }
-    // The code lasts as long as the callee.
-    drop(shape);
-    caller.start().map_err(text)?;
-    caller.ends()?;
-    let received = if sends != 0 { RECEIVES.0 } else { 0 };
-    let (given, first) = (caller.state(area::GIVEN), callee.state(area::FIRST));
-    let words = arrives(&given, &call_letters, received, &first);
-    hold(Child::is_place(first[AREA], first[STACK], true), "no message area, or another stack")?;
-    let given = callee.state(area::GIVEN);
-    let expected: State = core::array::from_fn(|index| match index {
-        AREA | STACK => first[index],
-        INDEX => BLOCK,
-        CONTROL => 0,
-        index if OWN.contains(&index) && is_own(first[index], index, &given) => first[index],
-        index => (0..9).find(|word| at(*word) == index).map_or(fill::clear(index), |word| words[word]),
-    });
-    fill::compared(callee.has_unit()).try_for_each(|index| same(&first, &expected, index))?;
-    if sends != 0 {
-        let kind = op::entry_info(callee.domain.entry(), RECEIVES).map_err(text)?.0;
-        let minted = call_letters.iter().any(|(_, letter)| letter == Letter::Minted);
-        hold(kind == if minted { Kind::Call } else { Kind::Service }, "another entry came along")?;
+
+    /// The caller calls: from its service, if it gets an entry.
+    fn cross(&mut self) -> Result<(), &'static str> {
+        if self.result.entry().is_some() {
+            return self.caller.enter().map_err(text);
+        }
+        self.caller.start().map_err(text)?;
+        self.caller.ends()
     }
-    let (given, seen) = (callee.state(area::GIVEN), caller.state(area::SEEN));
-    let words = arrives(&given, &result_letters, 0, &seen);
-    let given = caller.state(area::GIVEN);
-    let passed = |index: usize| (0..result_letters.in_registers()).find(|word| at(*word) == index);
-    hold(caller.get(word::DONE) == 1, "a caller did not come to its end")?;
-    hold(fill::flags_are_own(seen[FLAGS], given[FLAGS]), "flags")?;
-    let expected: State = core::array::from_fn(|index| match (index, passed(index)) {
-        (_, Some(word)) => words[word],
-        (FLAGS, _) => seen[FLAGS],
-        (index, _) if PRESERVED.contains(&index) || index > FLAGS => given[index],
-        (index, _) if OWN.contains(&index) && is_own(seen[index], index, &given) => seen[index],
-        _ => 0,
-    });
-    fill::compared(caller.has_unit()).try_for_each(|index| same(&seen, &expected, index))
+
+    /// The callee found what the specification passes, and nothing else.
+    fn arrived(&self) -> Result<(), &'static str> {
+        let (given, first) = (self.caller.state(area::GIVEN), self.callee.state(area::FIRST));
+        let windows = self.call.window().map(at);
+        hold(windows.is_none_or(|word| is_window(given[word], first[word])), "another window")?;
+        let words = arrives(&given, &self.call, received(&self.callee, &self.call)?, &first);
+        hold(Child::is_place(first[AREA], first[STACK], true), "no message area, or another stack")?;
+        let control = if self.call.has_control() { given[CONTROL] } else { 0 };
+        let given = self.callee.state(area::GIVEN);
+        let expected: State = core::array::from_fn(|index| match index {
+            AREA | STACK => first[index],
+            INDEX if self.call.has_badge() => BLOCK,
+            CONTROL => control,
+            index if OWN.contains(&index) && is_own(first[index], index, &given) => first[index],
+            index => (0..9).find(|word| at(*word) == index).map_or(fill::clear(index), |word| words[word]),
+        });
+        fill::compared(self.callee.has_unit()).try_for_each(|index| same(&first, &expected, index))
+    }
+
+    /// The caller found what the callee gave, and nothing else but what it had.
+    fn came_back(&self) -> Result<(), &'static str> {
+        let (given, seen) = (self.callee.state(area::GIVEN), self.caller.state(area::SEEN));
+        let words = arrives(&given, &self.result, received(&self.caller, &self.result)?, &seen);
+        self.has(words, if self.result.has_control() { given[CONTROL] } else { 0 })
+    }
+
+    /// The answer was refused so, and the callee found nothing else; the caller got nothing.
+    fn answer_refused(&self, error: Error) -> Result<(), &'static str> {
+        answered(&self.callee, error as u64, [Some(0); 5], 0)?;
+        self.has([0; 9], 0)
+    }
+
+    /// The caller has these results, and nothing else but what it had.
+    fn has(&self, words: [u64; 9], control: u64) -> Result<(), &'static str> {
+        let (given, seen) = (self.caller.state(area::GIVEN), self.caller.state(area::SEEN));
+        let passed = |index: usize| (0..self.result.in_registers()).find(|word| at(*word) == index);
+        hold(self.caller.get(word::DONE) == 1, "a caller did not come to its end")?;
+        hold(fill::flags_are_own(seen[FLAGS], given[FLAGS]), "flags")?;
+        let expected: State = core::array::from_fn(|index| match (index, passed(index)) {
+            (_, Some(word)) => words[word],
+            (FLAGS, _) => seen[FLAGS],
+            (CONTROL, _) => control,
+            (index, _) if PRESERVED.contains(&index) || index > FLAGS => given[index],
+            (index, _) if OWN.contains(&index) && is_own(seen[index], index, &given) => seen[index],
+            _ => 0,
+        });
+        fill::compared(self.caller.has_unit()).try_for_each(|index| same(&seen, &expected, index))
+    }
+}
+
+/// Where a child got the entry that these letters pass, 0 = they pass none.
+fn received(child: &Child, letters: &Letters) -> Result<usize, &'static str> {
+    if letters.entry().is_none() {
+        return Ok(0);
+    }
+    let kind = op::entry_info(child.domain.entry(), RECEIVES).map_err(text)?.0;
+    let expected = if letters.minted_badge().is_some() { Kind::Call } else { Kind::Service };
+    hold(kind == expected, "another entry came along")?;
+    Ok(RECEIVES.0)
 }
 
 /// Portals of which a message knows nothing, and what their callers must expect.
@@ -462,7 +583,6 @@ fn not_called(
     words: [u64; 6],
     refused: impl FnOnce(&Child) -> Result<(), &'static str>,
 ) -> Result<(), &'static str> {
-    const PLACE: Entry = Entry(FIRST_FREE + 2);
     let callee = Child::new(1, !unit, event::ASK, |given| given[INDEX] = call(RETURN)).map_err(text)?;
     let mut service = None;
     let caller = asks(unit, call(PLACE.0), words, |caller| {
@@ -509,7 +629,6 @@ fn forged(unit: bool) -> Result<(), &'static str> {
 
 /// A caller stops waiting for who runs with all registers filled: both go on.
 fn cut_off(unit: bool) -> Result<(), &'static str> {
-    const PLACE: Entry = Entry(FIRST_FREE + 2);
     let callee = Child::new(1, unit, event::SPIN, |_| ()).map_err(text)?;
     let mut service = None;
     let caller = asks(unit, call(PLACE.0), [1, 2, 3, 4, 5, 0], |caller| {
