@@ -10,7 +10,8 @@ use core::cell::Cell;
 
 use idl::Failure;
 use loader::startup::{self, Contents};
-use protocols::file::{FileClient, FileError, TRUNCATE, WRITE};
+use protocols::file::{FileClient, FileError, FileSystemClient, TRUNCATE, WRITE};
+use protocols::names::{NamesClient, NamesError};
 use protocols::process::ProcessError;
 use protocols::sigma0::{Sigma0Client, Sigma0Error};
 use runtime::abi::level::{ONE, THREE, ZERO};
@@ -78,6 +79,7 @@ pub const ALL: &[Case] = &[
     Case::tried("exhaust-nothing", "services, portals and copies without any frame", nothing),
     Case::tried("exhaust-spawn", "a program started with too few frames", spawn),
     Case::tried("exhaust-file", "a file that takes all the room for files", file),
+    Case::tried("exhaust-open", "services opened by name until the table needs a frame that there is not", open),
     Case::death("exhaust-fault", "a page of the heap touched without any frame", fault),
 ];
 
@@ -339,6 +341,43 @@ fn end_of(drawn: Result<(), Failure<Sigma0Error>>) -> End {
 fn give_up(address: u64) {
     // SAFETY: drawn for this; nothing refers to it.
     let _ = unsafe { operation::unmap(Entry::OWN, address, 0, MAP_READ | UNMAP_SELF) };
+}
+
+/// Our table is full, and has no frame to grow: nothing can be opened until there is one.
+fn open() -> Result<String, String> {
+    /// More than a page of the table has entries.
+    const COUNT: usize = 100;
+    let names = NamesClient(Direct(Entry::NAMES));
+    let open = || names.open("ramfs").map(|entry| Owned::new(entry.into()));
+    let mut opened = [const { None }; COUNT];
+    // The first time brings the stack that it needs.
+    drop(open().map_err(|error| error.to_string())?);
+    let poor = Poor::new()?;
+    let mut refusal = None;
+    for place in &mut opened {
+        match open() {
+            Ok(entry) => *place = Some(entry),
+            Err(error) => {
+                refusal = Some(error);
+                break;
+            }
+        }
+    }
+    let again = open().err();
+    let lost = !poor.purse().take_back_exactly(0);
+    let given = poor.purse().give(1);
+    let works = open().and_then(|entry| {
+        let files = FileSystemClient(Direct(entry.entry()));
+        files.read_directory("/", 0, &mut [0; 64]).map(drop).map_err(|_| Failure::Refused(NamesError::Gone))
+    });
+    let took = poor.purse().take_back_exactly(0);
+    drop(poor);
+    given.map_err(text)?;
+    works.map_err(|error| format!("with a frame: {error}"))?;
+    match refusal {
+        Some(Failure::Transport(Error::AccountExhausted)) if again == refusal && !lost && took => Ok(reported(1)),
+        _ => Err(format!("{refusal:?}, then {again:?}; lost: {lost}, the table took the frame: {took}")),
+    }
 }
 
 /// One page, and tables of all levels.
