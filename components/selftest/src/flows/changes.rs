@@ -13,7 +13,7 @@ use runtime::Entry;
 use runtime::entry::Owned;
 use runtime::op::{self, LabelFrom};
 
-use super::{COMMON, FRAMES, MADE, NOBODYS, Outcome, STEPS, Side, World, child, does, named, status_of, text};
+use super::world::{COMMON, FRAMES, MADE, NOBODYS, Outcome, STEPS, Side, World, child, does, named, status_of, text};
 use crate::raw;
 use crate::table::child::{Child, PLACE, Program, Step, on_semaphore, operation};
 use crate::table::places::SLEEP;

@@ -3,6 +3,7 @@
 
 mod changes;
 mod operations;
+mod world;
 
 use abi::layout::FREE_START;
 use abi::level::{ONE, STAR, THREE, TWO, ZERO};
@@ -24,97 +25,11 @@ use self::changes::{
     wait_kept,
 };
 use self::operations::{Target, each, ports, semaphores};
+use self::world::{COMMON, FRAMES, MACHINE, MADE, NOBODYS, Outcome, STEPS, Side, World, named, text};
+pub use self::world::{child, does};
 use crate::raw;
-use crate::table::child::{Child, PLACE, Page, Program, Step, Unit, on_semaphore, operation};
+use crate::table::child::{Child, PLACE, Program, Step, Unit, on_semaphore, operation};
 use crate::table::places::RETURN;
-
-/// What a child is to do. It is shown to one at a time.
-static STEPS: Page = Page::new();
-/// What children have in common with us.
-static COMMON: Page = Page::new();
-
-const MACHINE: Entry = Entry::SPECIAL;
-/// Where a child puts what it makes.
-const MADE: u64 = 120;
-/// Where a child of a world has a copy of that's semaphore.
-const HAS: u64 = 125;
-/// Frames of an account.
-const FRAMES: u64 = 64;
-/// A handle that nobody owns.
-const NOBODYS: u64 = 5;
-
-type Outcome<T> = Result<T, String>;
-
-fn text(error: Error) -> String {
-    error.text().into()
-}
-
-/// What is tainted, and what is not.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Side {
-    Usual,
-    Tainted,
-}
-
-/// A handle that we own, both labels of who is tainted by it and accepts that, and a semaphore of ours.
-struct World {
-    handle: u64,
-    semaphore: Owned,
-    send: Owned,
-    receive: Owned,
-}
-
-impl World {
-    fn new() -> Outcome<Self> {
-        let handle = op::label_handle().map_err(text)?;
-        op::label_receive(handle, THREE).map_err(text)?;
-        let label = |level| -> Result<Owned, Error> {
-            let label = Owned::new(op::label_new(LabelFrom::Level(level))?);
-            op::label_put(label.entry(), handle, THREE)?;
-            Ok(label)
-        };
-        let semaphore = Owned::new(op::semaphore_new(Entry::OWN, 0).map_err(text)?);
-        Ok(Self { handle, semaphore, send: label(ONE).map_err(text)?, receive: label(TWO).map_err(text)? })
-    }
-
-    fn account(&self, side: Side) -> Result<Owned, Error> {
-        let account = match side {
-            Side::Usual => op::account_new(Entry::OWN, FRAMES),
-            Side::Tainted => op::account_new_labelled(Entry::OWN, FRAMES, 0, self.send.entry()),
-        };
-        account.map(Owned::new)
-    }
-
-    fn child(&self, side: Side, account: &Owned) -> Result<Child, Error> {
-        let labels = (side == Side::Tainted).then(|| [self.send.entry(), self.receive.entry()]);
-        let child = child(account, labels)?;
-        let place = Entry(HAS as usize);
-        op::entry_copy(Entry::OWN, self.semaphore.entry(), child.domain.entry(), place, ALL).map(|_| child)
-    }
-}
-
-/// A domain with these labels, or with the usual ones, that does steps.
-pub fn child(account: &Owned, labels: Option<[Entry; 2]>) -> Result<Child, Error> {
-    // With an activation its labels are settled, so it may get semaphores that are judged no more.
-    let child = Child::labelled(Unit::None, account.entry(), 1, 1, labels)?;
-    child.show(&STEPS, 1, false)?;
-    Ok(child)
-}
-
-/// The status with which a child ended.
-fn status_of(child: &Child) -> Outcome<u64> {
-    child.dies()?;
-    let number = op::domain_number(child.domain.entry()).map_err(text)?;
-    let (record, _) = op::record::<info::Domain>(MACHINE, number + 1).map_err(text)?;
-    Ok(record.status)
-}
-
-/// What comes of a child's steps: the status of the last.
-pub fn does(child: &Child, steps: &[Step]) -> Outcome<u64> {
-    STEPS.set_steps(0, steps);
-    let _thread = child.start(Program::Steps(0)).map_err(text)?;
-    status_of(child)
-}
 
 /// An untainted child at a port where others receive, too, with a message that would taint it.
 fn taints_nobody(world: &World) -> Outcome<String> {
@@ -163,14 +78,6 @@ fn given_before(world: &World) -> Outcome<String> {
     .map_err(text)?;
     child.show(&STEPS, 1, false).map_err(text)?;
     Ok(named(&[does(&child, &[on_semaphore(Entry(MADE as usize), [numbers::V, 0, 0, 0, 0, 0])])?]))
-}
-
-fn named(ends: &[u64]) -> String {
-    let names = ends.iter().map(|end| match Error::from_status(*end) {
-        Ok(()) => "done".into(),
-        Err(error) => format!("{error:?}"),
-    });
-    names.collect::<Vec<String>>().join(", ")
 }
 
 /// A child that nobody but its maker knows works with what nobody else has, whatever its labels.

@@ -10,7 +10,7 @@ use alloc::vec::Vec;
 use runtime::entry::Owned;
 use runtime::{Entry, op, table};
 
-use super::{HAS, MACHINE, Outcome, STEPS, Side, World, does, named, text};
+use super::world::{HAS, MACHINE, Outcome, STEPS, Side, World, does, named, text};
 use crate::raw;
 use crate::table::child::{Child, Program, on_semaphore, operation, word_address};
 
