@@ -153,48 +153,43 @@ pub fn first_call_of_owner<const HANDLES: u64>() -> Result<Row, String> {
 
 /// `kind`: of the numbers that stand for handles which are accepted meanwhile.
 fn first_of(handles: u64, kind: u64) -> Result<Row, String> {
-    peer::start()?;
-    let words = Owned::new(PEER.words().map_err(|error| error.to_string())?.into());
-    let (mut right, mut first, mut second, mut nothing) = (true, 0, 0, 0);
-    let mut call = |sum: &mut u64| {
-        let start = ticks();
-        right &= message::call(words.entry(), [1, 2, 0, 0, 0], Control(0)).is_ok_and(|(words, _)| words[0] == 3);
-        *sum += ticks() - start;
-    };
+    let words = words()?;
+    let (mut first, mut second, mut nothing) = (0, 0, 0);
     for round in 0..ROUNDS / 10 {
         op::label_receive(number(handles << 8 | round, kind), 2).map_err(|error| error.to_string())?;
-        call(&mut first);
-        call(&mut second);
+        first += call(&words)?;
+        second += call(&words)?;
         let start = ticks();
         nothing += ticks() - start;
-    }
-    if !right {
-        return Err("a wrong answer".into());
     }
     let each = |sum: u64| sum.saturating_sub(nothing).div_ceil(ROUNDS / 10);
     Ok(Row::instructions(each(first)).with("second", each(second)))
 }
 
+/// A call entry to the peer's service that adds words.
+fn words() -> Result<Owned, String> {
+    peer::start()?;
+    PEER.words().map(|words| Owned::new(words.into())).map_err(|error| error.to_string())
+}
+
+/// Ticks of a call of that service.
+fn call(words: &Owned) -> Result<u64, String> {
+    let start = ticks();
+    let answer = message::call(words.entry(), [1, 2, 0, 0, 0], Control(0));
+    let ticks = ticks() - start;
+    if answer.is_ok_and(|(words, _)| words[0] == 3) { Ok(ticks) } else { Err("a wrong answer".into()) }
+}
+
 /// How much more a call takes, the last one of which was made before a third domain changed its labels.
 pub fn others_change() -> Result<Row, String> {
-    peer::start()?;
-    let words = Owned::new(PEER.words().map_err(|error| error.to_string())?.into());
+    let words = words()?;
     let third = peer::start_number(1)?;
-    let mut right = true;
-    let mut call = || {
-        let start = ticks();
-        right &= message::call(words.entry(), [1, 2, 0, 0, 0], Control(0)).is_ok_and(|(words, _)| words[0] == 3);
-        ticks() - start
-    };
     let (mut undisturbed, mut disturbed) = (0, 0);
     for round in 0..ROUNDS {
         third.turn(&[], &mut []).map_err(|error| error.to_string())?;
-        undisturbed += call();
+        undisturbed += call(&words)?;
         third.accept(number(round, 3)).map_err(|error| error.to_string())?;
-        disturbed += call();
-    }
-    if !right {
-        return Err("a wrong answer".into());
+        disturbed += call(&words)?;
     }
     Ok(Row::instructions(disturbed.saturating_sub(undisturbed).div_ceil(ROUNDS)))
 }

@@ -286,9 +286,9 @@ fn last_resort(random: &mut Random) -> u64 {
         }
         20..24 => operation(op::ACTIVATION_SET, [op::ACTIVATION_THREAD_POINTER, WINDOW, 0, 0, 0], 0),
         24..28 => operation(op::ENTRY_COPY, [0, SEMAPHORE, NEXT, RECEIVE + random.below(10), rights::ALL.into()], 0),
-        28..32 | 40..44 => operation(op::THREAD_SCHEDULE, [0, random.below(16) | 100 << 8, 0, 0, 0], 0),
-        32..36 => operation(op::ENTRY_REVOKE, [0, SERVICE, 0, 0, 0], 0),
-        36..40 => operation(op::MAP, [0, WINDOW, WINDOW, 0, rights::MAP_READ], 0),
+        28..36 => operation(op::THREAD_SCHEDULE, [0, random.below(16) | 100 << 8, 0, 0, 0], 0),
+        36..40 => operation(op::ENTRY_REVOKE, [0, SERVICE, 0, 0, 0], 0),
+        40..44 => operation(op::MAP, [0, WINDOW, WINDOW, 0, rights::MAP_READ], 0),
         _ => 0,
     }
 }

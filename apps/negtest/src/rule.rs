@@ -1,5 +1,8 @@
 //! Negative tests of those who want more than their makers allow: priority, time, numbers, silence.
 
+use alloc::format;
+use alloc::string::ToString;
+
 use runtime::abi::{Error, layout, op as abi_op, rights};
 use runtime::entry::Owned;
 use runtime::op::{self, Schedule};
@@ -16,6 +19,10 @@ type Outcome = Result<(), Error>;
 const HIGHEST: u8 = 16;
 const LONGEST: u32 = 10_000;
 const LOW: Schedule = Schedule { priority: 0, slice: 1_000 };
+
+/// CPUs, a bit each.
+const FIRST: u64 = 1;
+const SECOND: u64 = 2;
 
 /// All of them, with the error that is right.
 pub const ALL: &[Case] = &[
@@ -70,6 +77,14 @@ pub const ALL: &[Case] = &[
             let schedule = Schedule { priority: 9, slice: 1_000 }.word();
             status(child.calls(abi_op::THREAD_SCHEDULE as u64, [given, schedule, 0, 0, 0, 0]))
         })
+    }),
+    Case::tried("cpus-more", "a thread on a CPU that its domain may not use", || {
+        let tried = with_victim(|victim| {
+            op::domain_set_cpus(victim, FIRST)?;
+            let thread = Owned::new(new_thread(victim, LOW)?);
+            op::thread_schedule_on(thread.entry(), LOW, SECOND).map(drop)
+        });
+        tried.map_or_else(|error| Ok(format!("refused: {error}")), |()| Err("not refused".to_string()))
     }),
     Case::refusal("ceiling-high", "a portal with a ceiling above the highest priority", Error::AboveOwn, || {
         with_portal(u64::from(HIGHEST) + 1)

@@ -20,8 +20,8 @@ extern crate std;
 mod arch;
 
 use abi::sched::{Event, IDLE, LoadTable, NOTES_AT, PERIOD, RING_SLOTS, RUN, Ring, STACK_BYTES, ThreadWord, hand_to};
-use abi::{Error, layout};
-use arch::{call, go_on_slowly, in_register, run};
+use abi::{Error, layout, op};
+use arch::{go_on_slowly, in_register, run, system_call};
 use core::cell::UnsafeCell;
 use core::mem::offset_of;
 use core::sync::atomic::AtomicU32;
@@ -55,35 +55,43 @@ static OWN: Own = Own {
 /// Lets a thread run; comes back only with a refusal.
 #[inline(always)]
 fn dispatch(number: usize) -> u64 {
-    call(RUN, number)
+    system_call::<{ op::DISPATCH }>(RUN, number)
 }
 
-/// Adds to the counter of words that were read: -1, as if the last one, whose slot is empty, was to be read again.
+/// Adds to the counter of words that were read.
 #[cfg(feature = "trial")]
-fn move_on(ring: *mut Ring, step: u32) {
+fn move_on(ring: *mut Ring, words: u32) {
     // SAFETY: the nucleus mapped the ring for as long as we have the seat; it only reads this word, which is aligned.
     unsafe {
         let read = &raw mut (*ring).read;
-        read.write_volatile(read.read_volatile().wrapping_add(step));
+        read.write_volatile(read.read_volatile().wrapping_add(words));
     }
 }
 
-/// Dispatches what may not run, now and then: the nucleus refuses it and nothing changes. It does not always refuse a scheduler
-/// that has read something new each time: there may be no end of it.
+/// Dispatches what may not run, and yields, now and then: the nucleus refuses both and nothing changes. It does not always refuse
+/// a scheduler that has read many words: there may be no end of them.
 #[cfg(feature = "trial")]
 fn dispatch_wrongly(ring: *mut Ring, current: ThreadWord) {
+    use abi::sched::MOST_READ;
     use core::sync::atomic::Ordering;
     /// The first thread there is carries orphans, of which there are none; the others are no threads.
     const NOBODY: [usize; 4] = [1, abi::MAX_THREADS, abi::MAX_THREADS + 88, usize::MAX];
     /// After so many rounds it does not read until somebody ran.
     const STUBBORN: usize = 16;
+    if system_call::<{ op::YIELD }>(0, 0) != Error::IsScheduler as u64 {
+        arch::die()
+    }
     let round = OWN.round.fetch_add(1, Ordering::Relaxed);
     if !is_unread(ring) {
         dispatch(NOBODY[round % NOBODY.len()]);
     } else if round.is_multiple_of(STUBBORN) {
-        let mut steps = [u32::MAX, 1].into_iter().cycle();
-        while dispatch(current.number()) == Error::Again as u64 {
-            steps.next().into_iter().for_each(|step| move_on(ring, step));
+        // The slots behind are empty: it is as if it read these words between two dispatches.
+        let mut status = Error::Again as u64;
+        while status == Error::Again as u64 {
+            move_on(ring, MOST_READ.wrapping_neg());
+            dispatch(IDLE);
+            move_on(ring, MOST_READ);
+            status = dispatch(current.number());
         }
     } else {
         // Even to rest is refused while there is something new, however often.
@@ -218,7 +226,7 @@ impl World for Here {
         time(self.ring)
     }
     fn hand(&mut self, cpu: usize, number: usize) -> u64 {
-        call(hand_to(cpu), number)
+        system_call::<{ op::DISPATCH }>(hand_to(cpu), number)
     }
 }
 

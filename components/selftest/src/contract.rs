@@ -170,7 +170,7 @@ impl Case<'_> {
     fn copy(&self, rights: u8) -> Result<bool, &'static str> {
         let source = self.world.entry(self.row.operands[self.operand].kind).ok_or("nothing to copy")?;
         match call(numbers::ENTRY_COPY, [0, source, 0, TRIED, rights.into(), 0]) {
-            Err(Error::NoRight | Error::WrongKind) => Ok(false),
+            Err(Error::NoRight) => Ok(false),
             outcome => outcome.map(|_| true).map_err(Error::text),
         }
     }

@@ -66,6 +66,7 @@ fn not_there() -> Result<(), &'static str> {
         hold(is_empty(&victim, index), "something stands there")?;
         hold(looks(index) == [Err(Error::Empty); 3], "another refusal than that it is empty")?;
     }
+    hold(looks(operations::CLOCK) == [Err(Error::WrongKind); 3], "a kernel operation can be copied or removed")?;
     // In our own table, too.
     hold(op::p(Entry(LAST), 0) == Err(Error::Empty), "it can be traversed")?;
     hold(op::p(Entry(MAX_TABLE_ENTRIES), 0) == Err(Error::BadIndex), "an index beyond all can be traversed")?;

@@ -159,6 +159,7 @@ fn refused() -> Result<(), &'static str> {
         (at | (MAX_TORN as u64 + 1), Error::BadArgument),
         (at | 0xfff, Error::BadArgument),
         (0x3900_0000 | 1, Error::NotMapped),
+        (layout::PROGRAM_START | 1, Error::PageRights),
         (layout::MESSAGE_START | 1, Error::Reserved),
         (layout::WINDOWS | 1, Error::Reserved),
         (layout::USER_END | 1, Error::BadAddress),
@@ -266,7 +267,7 @@ fn tear_each(keeper: &Keeper, torn: &[Page], mut moved: impl FnMut(u64)) -> Resu
 
 fn as_many_as_fit() -> Result<(), &'static str> {
     op::activation_set(operations::ACTIVATION_TEAR, 0).map_err(text)?;
-    // What is charged to the keeper after each page, tables and records included.
+    // The keeper's charge after each page, with tables and records.
     let mut needed = Vec::with_capacity(MANY + 1);
     let keeper = Keeper::new(128).map_err(text)?;
     hold(keeper.call(0, THERE) == Ok(0), "a call without pages")?;

@@ -88,7 +88,7 @@ errors! {
 }
 
 impl Error {
-    /// What happened, for people.
+    /// A text for people.
     pub const fn text(self) -> &'static str {
         let (mut line, mut start, mut end) = (1, 0, 0);
         while end < TEXTS.len() {

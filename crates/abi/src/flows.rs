@@ -97,7 +97,7 @@ pub const FLOWS: Each<Flow> = Each {
     ),
 };
 
-/// What else tells somebody something, and what is asked. A test for each, which has a control of the same lines with labels off.
+/// Other flows between domains, and the rule for each. Its test has a control of the same lines with labels off.
 pub const OTHERS: &[(&str, Flow, &str)] = &[
     (
         "a call",

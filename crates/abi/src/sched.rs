@@ -58,6 +58,8 @@ impl ThreadWord {
 /// `DISPATCH` of this number lets the CPU sleep until an interrupt; thread 0 is never a thread.
 pub const IDLE: usize = 0;
 
+/// Words that a scheduler reads, since it was first refused because of unread ones, until that is refused no more.
+pub const MOST_READ: u32 = 16;
 /// First word of [`crate::op::DISPATCH`]: the thread runs here, now.
 pub const RUN: u64 = 0;
 

@@ -343,7 +343,7 @@ fn the_chapter_about_flows() {
     compare(&path, &new);
 }
 
-/// What a boot test expects: the name of each line, and what follows it.
+/// The lines that a boot test expects: the name of each, and the outcome behind it.
 fn expected(test: &str) -> Vec<(String, String)> {
     let path = root().join(format!("../../tests/boot/{test}.toml"));
     let text = fs::read_to_string(&path).unwrap_or_else(|_| panic!("there is no boot test `{test}`"));
@@ -365,7 +365,7 @@ fn each_flow_has_a_test() {
         let name = |lines: &[(String, String)]| lines.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
         assert_eq!(name(&on), name(&off), "`{test}` and `{control}` do not do the same");
         for ((name, on), (_, off)) in on.iter().zip(&off) {
-            // Whoever makes something gives it labels that are allowed, whether they are asked about afterwards or not.
+            // Labels that are given to something new are judged with labels off, too.
             let is_made = name.starts_with("labels of a child") || name.starts_with("an account of");
             assert!(is_made || !off.contains("Flow"), "{name}: labels that are off refuse");
             assert!(
@@ -495,6 +495,18 @@ fn errors_of_an_operation_are_its_own_those_of_its_operands_and_those_of_its_way
     );
     let of_v = [&[BadIndex, Empty, Revoked, WrongKind, NoRight][..], &by_labels].concat();
     assert_eq!(sorted(errors(op::SEMAPHORE_ERRORS[1])), sorted(of_v));
+}
+
+#[test]
+fn each_error_has_a_text_and_is_its_code() {
+    for error in abi::Error::ALL {
+        assert!(!error.text().is_empty() && error.text() == error.text_alone(), "{error:?}: {}", error.text());
+        assert_eq!(abi::Error::from_status(*error as u64), Err(*error));
+    }
+    assert_eq!(abi::Error::from_status(0), Ok(()));
+    for unknown in [abi::Error::ALL.len() as u64 + 1, u64::MAX] {
+        assert_eq!(abi::Error::from_status(unknown), Err(abi::Error::Unknown));
+    }
 }
 
 #[test]

@@ -356,7 +356,7 @@ impl Memory for Changing {
     }
 }
 
-/// What is compared cannot change: it is in words and in the message.
+/// Only words and the message are compared, and these cannot change.
 #[test]
 fn a_stub_reads_each_byte_of_a_window_at_most_once() {
     for pages in [1, 2, MAX_PAGES] {

@@ -53,7 +53,7 @@ fn batch(lengths: &[usize]) -> [u8; PAGE_BYTES] {
     page
 }
 
-/// What a driver with room for `room` frames sends, and where it stops.
+/// The frames that a driver with room for `room` of them sends, and the place where it stops.
 fn send(memory: &Changing, room: usize) -> (Result<u64, NicError>, Vec<Vec<u8>>, usize) {
     let batch = Input::Window(Window::new(1, memory).unwrap());
     let (mut frames, mut at) = (Vec::new(), 0);

@@ -11,7 +11,7 @@ use crate::pointer::{Held, Link, Ref};
 use crate::report::trace;
 use abi::Error;
 use abi::rights::Kind;
-use abi::sched::{Event, IDLE, RUN};
+use abi::sched::{Event, IDLE, MOST_READ, RUN};
 
 /// A light operation that succeeded is preempted at its end.
 pub fn precede_from_operation(held: Held) {
@@ -221,8 +221,6 @@ fn refuse(held: Held) -> Reply {
     Err(Error::NotRunnable).into()
 }
 
-/// Words that a scheduler reads, since it was first refused because of unread ones, until that is refused no more.
-const WORDS: u32 = 16;
 /// A thread that was dispatched although there were unread words runs for this part of a scheduler's patience: 195 µs.
 const MOMENTS: u64 = 128;
 
@@ -236,7 +234,7 @@ fn dispatch_unread(cpu: Ref<Cpu>, number: u64) -> Reply {
         hand_over_step(cpu);
     } else if cpu.words_read_of.replace(dispatches) != dispatches {
         cpu.words_read.set(read);
-    } else if read.wrapping_sub(cpu.words_read.get()) >= WORDS {
+    } else if read.wrapping_sub(cpu.words_read.get()) >= MOST_READ {
         cpu.moment_ends.set(timer::now() + seats(held).patience.get() / MOMENTS);
         timer::arm_no_later_than(held, cpu.moment_ends.get());
         return chosen(cpu, number).map_or_else(|| refuse(held), |thread| run_rarely(thread));

@@ -35,7 +35,7 @@ pub fn check(root: &Path) -> Result<()> {
 
 /// How names of code look in the book.
 struct Names {
-    /// What stands between backticks.
+    /// Text between backticks.
     quoted: Regex,
     /// In that, a name of several words.
     name: Regex,

@@ -20,15 +20,16 @@ global_asm!(
     several = const SEVERAL_CPUS,
 );
 
-/// `DISPATCH`: lets a thread run, or hands it to a CPU. Of the first it comes back only with a refusal.
+/// An operation with two words; gives its status. `DISPATCH` lets a thread run, or hands it to a CPU; of the first it comes back only
+/// with a refusal.
 #[inline(always)]
-pub fn call(what: u64, number: usize) -> u64 {
+pub fn system_call<const OPERATION: usize>(what: u64, number: usize) -> u64 {
     let status;
     // SAFETY: the system call touches no memory of this domain.
     unsafe {
         asm!(
             "svc #0",
-            inlateout("x8") op::DISPATCH * layout::ENTRY_BYTES => status,
+            inlateout("x8") OPERATION * layout::ENTRY_BYTES => status,
             inlateout("x0") what => _, inlateout("x1") number => _,
             lateout("x2") _, lateout("x3") _, lateout("x4") _, lateout("x5") _, lateout("x6") _, lateout("x7") _,
             lateout("x9") _, lateout("x10") _, lateout("x11") _, lateout("x12") _, lateout("x13") _, lateout("x14") _,

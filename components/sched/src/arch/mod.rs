@@ -1,10 +1,10 @@
-//! Where the nucleus enters, and the one system call: one file per ISA, the same names in each.
+//! Where the nucleus enters, and system calls: one file per ISA, the same names in each.
 
 #[cfg(target_arch = "aarch64")]
 mod aarch64;
 #[cfg(target_arch = "x86_64")]
 mod x86_64;
 #[cfg(target_arch = "aarch64")]
-pub use aarch64::{call, die, go_on_slowly, in_register, now, run};
+pub use aarch64::{die, go_on_slowly, in_register, now, run, system_call};
 #[cfg(target_arch = "x86_64")]
-pub use x86_64::{call, die, go_on_slowly, in_register, now, run};
+pub use x86_64::{die, go_on_slowly, in_register, now, run, system_call};

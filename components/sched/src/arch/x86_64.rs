@@ -20,15 +20,16 @@ global_asm!(
     several = const SEVERAL_CPUS,
 );
 
-/// `DISPATCH`: lets a thread run, or hands it to a CPU. Of the first it comes back only with a refusal.
+/// An operation with two words; gives its status. `DISPATCH` lets a thread run, or hands it to a CPU; of the first it comes back only
+/// with a refusal.
 #[inline(always)]
-pub fn call(what: u64, number: usize) -> u64 {
+pub fn system_call<const OPERATION: usize>(what: u64, number: usize) -> u64 {
     let status;
     // SAFETY: the system call touches no memory of this domain.
     unsafe {
         asm!(
             "syscall",
-            inlateout("rax") op::DISPATCH * layout::ENTRY_BYTES => status,
+            inlateout("rax") OPERATION * layout::ENTRY_BYTES => status,
             inlateout("rdi") what => _, inlateout("rsi") number => _,
             lateout("rdx") _, lateout("rcx") _, lateout("r8") _, lateout("r9") _, lateout("r10") _, lateout("r11") _,
             options(nostack),

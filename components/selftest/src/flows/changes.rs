@@ -1,4 +1,4 @@
-//! What a change of labels ends, what it is refused for, and what a message that would taint must leave as it is.
+//! Changes of labels: they end what they forbid, or are refused. A message that would taint leaves all that as it is.
 
 use core::sync::atomic::Ordering;
 
@@ -25,8 +25,7 @@ pub fn taint(world: &World) -> Step {
 
 /// A thread waits for a semaphore, or at a port, when its domain is tainted, which it does itself.
 pub fn wait_cut(world: &World, kind: OperandKind) -> Outcome<String> {
-    let account = world.account(Side::Usual).map_err(text)?;
-    let child = world.child(Side::Usual, &account).map_err(text)?;
+    let (_account, child) = world.paid_child(Side::Usual)?;
     let never = match kind {
         OperandKind::Port => op::port_new(Entry::OWN, (0, 1), Entry::OWN, Entry::OWN, 0),
         _ => op::semaphore_new(Entry::OWN, 0),
@@ -45,8 +44,7 @@ pub fn wait_cut(world: &World, kind: OperandKind) -> Outcome<String> {
 
 /// A thread writes to a page that we see, too, when its domain is tainted; it has no handler of faults.
 pub fn page_cut(world: &World) -> Outcome<String> {
-    let account = world.account(Side::Usual).map_err(text)?;
-    let child = world.child(Side::Usual, &account).map_err(text)?;
+    let (_account, child) = world.paid_child(Side::Usual)?;
     child.show(&COMMON, 0, true).map_err(text)?;
     let _writes = child.start(Program::Write).map_err(text)?;
     let number = || COMMON.0[0].load(Ordering::SeqCst);
@@ -62,7 +60,7 @@ pub fn page_cut(world: &World) -> Outcome<String> {
     Ok(outcome.into())
 }
 
-/// What taints the domain that does it: a message to itself. Cs asks for no ownership.
+/// Taints the domain that does these steps, by a message to itself. Cs asks for no ownership.
 fn tainted_by_message(world: &World) -> [Step; 5] {
     let label = |words: [u64; 4]| operation(numbers::LABEL, [words[0], words[1], words[2], words[3], 0, 0]);
     let port = Entry(MADE as usize + 1);
@@ -79,8 +77,7 @@ fn tainted_by_message(world: &World) -> [Step; 5] {
 pub fn page_kept(world: &World) -> Outcome<String> {
     let mut ends = Vec::new();
     for may_write in [true, false] {
-        let account = world.account(Side::Usual).map_err(text)?;
-        let child = world.child(Side::Usual, &account).map_err(text)?;
+        let (_account, child) = world.paid_child(Side::Usual)?;
         child.show(&COMMON, 0, may_write).map_err(text)?;
         ends.push(does(&child, &tainted_by_message(world))?);
     }
@@ -89,8 +86,7 @@ pub fn page_kept(world: &World) -> Outcome<String> {
 
 /// A thread waits for a semaphore that others have, too, when another one of its domain takes a message that would taint it. The first one ends last.
 pub fn wait_kept(world: &World) -> Outcome<String> {
-    let account = world.account(Side::Usual).map_err(text)?;
-    let child = world.child(Side::Usual, &account).map_err(text)?;
+    let (_account, child) = world.paid_child(Side::Usual)?;
     let never = Owned::new(op::semaphore_new(Entry::OWN, 0).map_err(text)?);
     let index = child.give(never.entry()).map_err(text)?;
     STEPS.set_steps(0, &[on_semaphore(index, [numbers::P, op::clock() + 200_000_000, 0, 0, 0, 0])]);
@@ -105,8 +101,7 @@ pub fn wait_kept(world: &World) -> Outcome<String> {
 pub fn removed(world: &World) -> Outcome<String> {
     let mut ends = Vec::new();
     for level in [ONE, THREE] {
-        let account = world.account(Side::Usual).map_err(text)?;
-        let child = world.child(Side::Usual, &account).map_err(text)?;
+        let (_account, child) = world.paid_child(Side::Usual)?;
         let steps = [
             operation(numbers::DOMAIN_NEW, [0, 0, MADE, 0, 0, 0]),
             operation(numbers::LABEL, [numbers::LABEL_SEND, world.handle, level, 0, 0, 0]),
@@ -121,8 +116,7 @@ pub fn removed(world: &World) -> Outcome<String> {
 pub fn heard(world: &World) -> Outcome<String> {
     let mut ends = Vec::new();
     for handle in [world.handle, NOBODYS] {
-        let account = world.account(Side::Usual).map_err(text)?;
-        let child = world.child(Side::Usual, &account).map_err(text)?;
+        let (_account, child) = world.paid_child(Side::Usual)?;
         ends.push(does(&child, &[operation(numbers::LABEL, [numbers::LABEL_SEND, handle, THREE, 0, 0, 0])])?);
     }
     Ok(named(&ends))
@@ -228,8 +222,7 @@ pub fn children(world: &World) -> Outcome<String> {
     const OTHERS: usize = 40;
     let other = |_| op::domain_new(Entry::ACCOUNT, 0, "child").map(Owned::new);
     let mut others = (0..OTHERS).map(other).collect::<Result<Vec<_>, _>>().map_err(text)?;
-    let account = world.account(Side::Tainted).map_err(text)?;
-    let child = world.child(Side::Tainted, &account).map_err(text)?;
+    let (_account, child) = world.paid_child(Side::Tainted)?;
     others.truncate(1);
     let with = op::label_receive(world.handle, TWO).err().map_or(0, |error| error as u64);
     drop(child);

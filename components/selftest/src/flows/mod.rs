@@ -34,8 +34,7 @@ use crate::table::places::RETURN;
 /// An untainted child at a port where others receive, too, with a message that would taint it.
 fn taints_nobody(world: &World) -> Outcome<String> {
     let port = Target::new(world, OperandKind::Port, Side::Usual)?.ok_or("no port")?;
-    let account = world.account(Side::Usual).map_err(text)?;
-    let child = world.child(Side::Usual, &account).map_err(text)?;
+    let (_account, child) = world.paid_child(Side::Usual)?;
     let takes = Entry(port.give(&child)? as usize);
     let taint = Owned::new(op::label_new(LabelFrom::Level(STAR)).map_err(text)?);
     op::label_put(taint.entry(), world.handle, TWO).map_err(text)?;
@@ -51,8 +50,7 @@ fn came_along(world: &World) -> Outcome<String> {
     for way in [numbers::P, numbers::V] {
         let port = Target::new(world, OperandKind::Port, Side::Tainted)?.ok_or("no port")?;
         let semaphore = Owned::new(op::semaphore_new(Entry::OWN, 1).map_err(text)?);
-        let account = world.account(Side::Tainted).map_err(text)?;
-        let child = world.child(Side::Tainted, &account).map_err(text)?;
+        let (_account, child) = world.paid_child(Side::Tainted)?;
         let takes = Entry(port.give(&child)? as usize);
         let sends = port.entry.as_ref().ok_or("no port")?.entry();
         port::send(sends, &[], &Options { along: Some(semaphore.entry()), ..Options::default() }).map_err(text)?;
@@ -139,7 +137,7 @@ fn shown_on(world: &World) -> Outcome<String> {
     Ok(named(&ends))
 }
 
-/// What a tainted domain does with an account of its own: makes something of it, as its label is the domain's; gives it the label {1}.
+/// A tainted domain pays from an account of its own, which has the domain's label, and wants one with the label {1}.
 fn accounts(world: &World) -> Outcome<String> {
     let tries: [[Step; 2]; 2] = [
         [
@@ -153,8 +151,7 @@ fn accounts(world: &World) -> Outcome<String> {
     ];
     let mut ends = Vec::new();
     for steps in tries {
-        let account = world.account(Side::Tainted).map_err(text)?;
-        let child = world.child(Side::Tainted, &account).map_err(text)?;
+        let (_account, child) = world.paid_child(Side::Tainted)?;
         ends.push(does(&child, &steps)?);
     }
     Ok(named(&ends))
@@ -194,8 +191,7 @@ fn calls(world: &World) -> Outcome<String> {
 fn log(world: &World) -> Outcome<String> {
     let mut ends = Vec::new();
     for who in [Side::Usual, Side::Tainted] {
-        let account = world.account(who).map_err(text)?;
-        let child = world.child(who, &account).map_err(text)?;
+        let (_account, child) = world.paid_child(who)?;
         ends.push(does(&child, &[operation(numbers::LOG, [0; 6])])?);
     }
     Ok(named(&ends))
@@ -205,8 +201,7 @@ fn log(world: &World) -> Outcome<String> {
 fn reported(world: &World) -> Outcome<String> {
     let mut counts = Vec::new();
     for who in [Side::Usual, Side::Tainted] {
-        let account = world.account(who).map_err(text)?;
-        let child = world.child(who, &account).map_err(text)?;
+        let (_account, child) = world.paid_child(who)?;
         let begin = format!("] domain {} ", op::domain_number(child.domain.entry()).map_err(text)?);
         let _writes = child.start(Program::Write).map_err(text)?;
         runtime::thread::sleep(20_000_000).map_err(text)?;
@@ -251,7 +246,7 @@ fn draws() -> Outcome<String> {
     Ok(named(&ends))
 }
 
-/// What is asked about a domain that has died.
+/// The rule for a domain that has died.
 fn dead(world: &World) -> Outcome<String> {
     let mut ends = Vec::new();
     for what in [Side::Usual, Side::Tainted] {
@@ -270,8 +265,7 @@ fn dead(world: &World) -> Outcome<String> {
 fn deaths(world: &World) -> Outcome<String> {
     let mut said = Vec::new();
     for (who, what) in [(Side::Usual, Side::Usual), (Side::Tainted, Side::Usual), (Side::Tainted, Side::Tainted)] {
-        let account = world.account(who).map_err(text)?;
-        let child = world.child(who, &account).map_err(text)?;
+        let (_account, child) = world.paid_child(who)?;
         let ends = Target::new(world, OperandKind::Semaphore, what)?.ok_or("no semaphore")?;
         let entry = ends.entry.as_ref().ok_or("no semaphore")?.entry();
         op::p(entry, 0).map_err(text)?;
@@ -314,7 +308,7 @@ fn new_labels(world: &World) -> Outcome<String> {
     Ok(named(&ends))
 }
 
-/// What was answered since [`answers`], two bits each, the first ones highest, below a one.
+/// The answers since [`answers`], two bits each, the first ones highest, below a one.
 static ANSWERS: AtomicU64 = AtomicU64::new(1);
 
 /// Says what its caller may do with what has the label in word 0. That gets a level for the handle of word 1 before, one more than it, if word 2 is not 0.
@@ -348,15 +342,14 @@ fn asked_by(child: &Child, service: &Owned) -> Outcome<Entry> {
     op::portal_new(child.domain.entry(), service.entry(), 0, Entry(0), 0).map_err(text)
 }
 
-/// What callers may do with what is tainted, and with what is not.
+/// The access of callers to tainted and untainted objects.
 fn caller_may(world: &World) -> Outcome<String> {
     server::activations(1).map_err(text)?;
     let service = Owned::new(server::word_service::<Asked>().map_err(text)?);
     let plain = Owned::new(op::label_new(LabelFrom::Level(ONE)).map_err(text)?);
     for who in [Side::Usual, Side::Tainted] {
         for label in [&plain, &world.send] {
-            let account = world.account(who).map_err(text)?;
-            let child = world.child(who, &account).map_err(text)?;
+            let (_account, child) = world.paid_child(who)?;
             let portal = asked_by(&child, &service)?;
             does(&child, &[on_semaphore(portal, [label.entry().0 as u64, 0, 0, 0, 0, 0])])?;
         }
@@ -368,8 +361,7 @@ fn caller_may(world: &World) -> Outcome<String> {
 fn caller_may_again(world: &World) -> Outcome<String> {
     let service = Owned::new(server::word_service::<Asked>().map_err(text)?);
     let label = Owned::new(op::label_new(LabelFrom::Level(ONE)).map_err(text)?);
-    let account = world.account(Side::Usual).map_err(text)?;
-    let child = world.child(Side::Usual, &account).map_err(text)?;
+    let (account, child) = world.paid_child(Side::Usual)?;
     let portal = asked_by(&child, &service)?;
     let asks = |level| on_semaphore(portal, [label.entry().0 as u64, world.handle, level, 0, 0, 0]);
     let tainted = taint(world);
@@ -394,8 +386,7 @@ fn portals(world: &World) -> Outcome<String> {
         op::label_put(label.entry(), world.handle, level).map_err(text)?;
         let service = Owned::new(server::word_service_labelled::<Asked>(label.entry()).map_err(text)?);
         for who in [Side::Usual, Side::Tainted] {
-            let account = world.account(who).map_err(text)?;
-            let child = world.child(who, &account).map_err(text)?;
+            let (_account, child) = world.paid_child(who)?;
             let portal = asked_by(&child, &service)?;
             ends.push(does(&child, &[on_semaphore(portal, [0; 6])])?);
         }

@@ -17,11 +17,11 @@ use crate::table::child::{Child, Program, on_semaphore, operation, word_address}
 const SPARE_LINE: u64 = 3;
 const SPARE_PORTS: u64 = 0x2f8 | 8 << 16;
 
-/// What an operand may name.
+/// Something that an operand may name.
 pub struct Target {
     kind: OperandKind,
     pub entry: Option<Owned>,
-    // What goes with it.
+    // It goes with these.
     _service: Option<Owned>,
     _thread: Option<Owned>,
     _child: Option<Child>,
@@ -161,8 +161,7 @@ fn words(
 /// Has one operand name something: the status that comes of it; nothing if the machine lacks what it takes.
 fn status_with(world: &World, row: Row, operand: usize, [who, what]: [Side; 2]) -> Outcome<Option<u64>> {
     let Some(target) = Target::new(world, row.row.operands[operand].kind, what)? else { return Ok(None) };
-    let account = world.account(who).map_err(text)?;
-    let child = world.child(who, &account).map_err(text)?;
+    let (_account, child) = world.paid_child(who)?;
     // They go with what they are of.
     let mut others = Vec::new();
     let Some(words) = words(world, (&child, who), row, (operand, &target), &mut others)? else { return Ok(None) };
@@ -212,8 +211,7 @@ fn ways(world: &World, who: Side, (kind, what): (OperandKind, Side), ways: [u64;
     let mut ends = Vec::new();
     for way in ways {
         let target = Target::new(world, kind, what)?.ok_or("no such thing")?;
-        let account = world.account(who).map_err(text)?;
-        let child = world.child(who, &account).map_err(text)?;
+        let (_account, child) = world.paid_child(who)?;
         let index = target.give(&child)?;
         ends.push(does(&child, &[on_semaphore(Entry(index as usize), [way, 0, 0, 0, 0, 0])])?);
     }

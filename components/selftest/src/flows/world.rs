@@ -12,15 +12,15 @@ use runtime::op::{self, LabelFrom};
 
 use crate::table::child::{Child, Page, Program, Step, Unit};
 
-/// What a child is to do. It is shown to one at a time.
+/// The steps of a child. It is shown to one at a time.
 pub static STEPS: Page = Page::new();
-/// What children have in common with us.
+/// A page that children share with us.
 pub static COMMON: Page = Page::new();
 
 pub const MACHINE: Entry = Entry::SPECIAL;
 /// Where a child puts what it makes.
 pub const MADE: u64 = 120;
-/// Where a child of a world has a copy of that's semaphore.
+/// Where a child of a world has a copy of the world's semaphore.
 pub const HAS: u64 = 125;
 /// Frames of an account.
 pub const FRAMES: u64 = 64;
@@ -33,7 +33,7 @@ pub fn text(error: Error) -> String {
     error.text().into()
 }
 
-/// What is tainted, and what is not.
+/// Whether something is tainted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Side {
     Usual,
@@ -69,6 +69,13 @@ impl World {
         account.map(Owned::new)
     }
 
+    /// A child, and an account of its own that pays for it.
+    pub fn paid_child(&self, side: Side) -> Outcome<(Owned, Child)> {
+        let account = self.account(side).map_err(text)?;
+        let child = self.child(side, &account).map_err(text)?;
+        Ok((account, child))
+    }
+
     pub fn child(&self, side: Side, account: &Owned) -> Result<Child, Error> {
         let labels = (side == Side::Tainted).then(|| [self.send.entry(), self.receive.entry()]);
         let child = child(account, labels)?;
@@ -93,7 +100,7 @@ pub fn status_of(child: &Child) -> Outcome<u64> {
     Ok(record.status)
 }
 
-/// What comes of a child's steps: the status of the last.
+/// Lets a child do steps; gives the status of the last.
 pub fn does(child: &Child, steps: &[Step]) -> Outcome<u64> {
     STEPS.set_steps(0, steps);
     let _thread = child.start(Program::Steps(0)).map_err(text)?;

@@ -298,7 +298,7 @@ fn labels_without_entries() {
     }
 }
 
-/// What was found out of some labels is no answer about others, and goes with the next question, or when its owner does.
+/// A result for some labels is no answer about others. It goes with the next question, or with its owner.
 #[test]
 fn a_question_that_is_not_at_its_end() {
     let mut case = Case::new(Memory::Scarce);

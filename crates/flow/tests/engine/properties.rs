@@ -337,7 +337,7 @@ pub fn own_labels(cases: u32, memory: Memory) {
     });
 }
 
-/// What is refused for less taint is refused for more, and what comes of a message is no less tainted. What accepts more takes more.
+/// More taint is never accepted where less is refused, and leaves a receiver no less tainted. More acceptance takes no less.
 pub fn rules_are_monotone(cases: u32, memory: Memory) {
     let strategy = (likely(), likely(), any_label(), optional(), any_label(), effort());
     hold(cases, memory, &strategy, |case, (sender, receiver, port, optional, more, effort)| {

@@ -36,6 +36,8 @@ pub enum Fault {
     Swapped,
     /// A model's own step, left out.
     LeftOut,
+    /// A model's own wait, left out.
+    NotAwaited,
     /// A model's own fast path is taken where only the slow one is right.
     TooFast,
     /// The writer of a ring does not ask whether a slot is free.

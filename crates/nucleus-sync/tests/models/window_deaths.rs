@@ -15,7 +15,7 @@ use loom::thread;
 const ELSEWHERE: u32 = 0;
 const LENDER: u32 = 1;
 const BORROWER: u32 = 2;
-/// What an entry leads to.
+/// Targets of an entry.
 const NONE: u32 = 0;
 const PAGE: u32 = 1;
 const SCRAP: u32 = 2;
@@ -42,7 +42,7 @@ struct World {
     table_is_reused: AtomicBool,
 }
 
-/// What CPU 1 remembers of the slot.
+/// CPU 1's translation of the slot, if it has one.
 type Translation = Option<u32>;
 
 impl World {
@@ -189,7 +189,7 @@ impl World {
         let machine = &self.machine;
         let mut relax = relax();
         machine.enter(0);
-        while machine.fault != Fault::Swapped && machine.cpus[1].domain.load(Ordering::Acquire) == self.dying {
+        while machine.fault != Fault::NotAwaited && machine.cpus[1].domain.load(Ordering::Acquire) == self.dying {
             machine.send(1);
             machine.leave();
             relax();
@@ -313,7 +313,7 @@ fn the_dead_borrower_goes_on() {
 #[test]
 #[should_panic(expected = "a table that a CPU has loaded is freed")]
 fn the_borrower_is_removed_while_a_cpu_is_in_it() {
-    explore(Some(3), || model(Fault::Swapped, BORROWER, DIE_REMOVE_UNMAP));
+    explore(Some(3), || model(Fault::NotAwaited, BORROWER, DIE_REMOVE_UNMAP));
 }
 
 #[test]

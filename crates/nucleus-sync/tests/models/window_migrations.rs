@@ -14,7 +14,7 @@ use loom::thread;
 const ELSEWHERE: u32 = 0;
 const LENDER: u32 = 1;
 const BORROWER: u32 = 2;
-/// What an entry leads to.
+/// Targets of an entry.
 const NONE: u32 = 0;
 const PAGE: u32 = 1;
 
@@ -38,7 +38,7 @@ struct Record {
     returns_slowly: bool,
 }
 
-/// What a CPU remembers of the slot.
+/// A CPU's translation of the slot, if it has one.
 type Translation = Option<u32>;
 
 impl World {
