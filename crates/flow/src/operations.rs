@@ -1,53 +1,19 @@
 //! What is done with labels: the order, bounds, and levels by themselves.
 //!
-//! Two trees are walked side by side. Where their lowest and highest levels tell the outcome, nothing below is looked at; where
-//! one of them is the outcome, it is that itself. What is left is merged leaf by leaf.
+//! Two trees are walked side by side. Where their levels decide the outcome, nothing below is looked at; where one of them is
+//! the outcome, it is that itself. What is left is merged leaf by leaf.
 //!
 //! Each can stop between two nodes and go on there, as a nucleus must that lets interrupts in.
 
 use crate::level::{Levels, end_of, part_of};
-use crate::pool::{Exhausted, Id, LEAF, Label, Node, PARTS, Pool};
-use crate::{Bounds, Handle, Level};
+use crate::pool::{Exhausted, Id, LEAF, Label, Memory, Node, PARTS, Pool};
+use crate::{Handle, Level};
 use core::cell::Cell;
 
 /// Room for the entries of two leaves: a power of two.
 const ROOM: usize = (2 * LEAF).next_power_of_two();
 /// Bits of an entry's level.
 const LEVEL: u64 = 7;
-
-/// What of two levels becomes one.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Rule {
-    Higher,
-    Lower,
-    /// The first one alone counts.
-    Mapped(fn(Level) -> Level),
-}
-
-impl Rule {
-    #[inline]
-    fn of(self, first: Level, second: Level) -> Level {
-        match self {
-            Self::Higher => first.max(second),
-            Self::Lower => first.min(second),
-            Self::Mapped(map) => map(first),
-        }
-    }
-
-    /// Whether of two equal levels it makes that.
-    const fn keeps_equals(self) -> bool {
-        !matches!(self, Self::Mapped(_))
-    }
-
-    /// Whether the first one is the outcome, or the second one, wherever levels are within these bounds.
-    fn keeps(self, first: Bounds, second: Bounds) -> (bool, bool) {
-        match self {
-            Self::Higher => (second.most <= first.least, first.most <= second.least),
-            Self::Lower => (first.most <= second.least, second.most <= first.least),
-            Self::Mapped(_) => (false, false),
-        }
-    }
-}
 
 /// Two levels as one number.
 #[inline]
@@ -79,10 +45,10 @@ impl Relation {
         self.0 >> pair(first, second) & 1 != 0
     }
 
-    /// Whether each of the first goes with each of the second.
+    /// Whether each of these pairs goes together.
     #[inline]
-    const fn of_all(self, first: Levels, second: Levels) -> bool {
-        first.pairs(second) & !self.0 == 0
+    const fn has(self, pairs: u64) -> bool {
+        pairs & !self.0 == 0
     }
 
     /// Whether each level goes with itself.
@@ -91,6 +57,55 @@ impl Relation {
         /// A bit for each level with itself.
         const SAME: u64 = Relation::rows([1, 1 << 1, 1 << 2, 1 << 3, 1 << 4]).0;
         self.0 & SAME == SAME
+    }
+}
+
+/// What of two levels becomes one, as tables.
+#[derive(Debug)]
+pub(crate) struct Rule {
+    /// By their [`pair`].
+    made: [u8; 64],
+    /// The pairs of which each level becomes.
+    makes: [Relation; 5],
+    /// Those of which the first level becomes, and those of which the second one does.
+    keeps: [Relation; 2],
+}
+
+impl Rule {
+    pub(crate) const HIGHER: Self =
+        Self::new([[0, 1, 2, 3, 4], [1, 1, 2, 3, 4], [2, 2, 2, 3, 4], [3, 3, 3, 3, 4], [4; 5]]);
+    pub(crate) const LOWER: Self =
+        Self::new([[0; 5], [0, 1, 1, 1, 1], [0, 1, 2, 2, 2], [0, 1, 2, 3, 3], [0, 1, 2, 3, 4]]);
+
+    /// The first level alone counts: what becomes of ★, 0, 1, 2 and 3.
+    pub(crate) const fn mapped([star, zero, one, two, three]: [Level; 5]) -> Self {
+        Self::new([[star as u8; 5], [zero as u8; 5], [one as u8; 5], [two as u8; 5], [three as u8; 5]])
+    }
+
+    /// For each first level a row, in which each second one has its place.
+    const fn new(rows: [[u8; 5]; 5]) -> Self {
+        let mut rule = Self { made: [0; 64], makes: [Relation(0); 5], keeps: [Relation(0); 2] };
+        let mut number = 0;
+        while number < 25 {
+            let (first, second) = (number / 5, number % 5);
+            let (made, pair) = (rows[first][second], pair(first as u64, second as u64));
+            rule.made[pair] = made;
+            rule.makes[made as usize].0 |= 1 << pair;
+            rule.keeps[0].0 |= ((made as usize == first) as u64) << pair;
+            rule.keeps[1].0 |= ((made as usize == second) as u64) << pair;
+            number += 1;
+        }
+        rule
+    }
+
+    /// Of one that is [`Self::mapped`].
+    pub(crate) fn of_first(&self, level: Level) -> Level {
+        Level::from_bits(self.of(level as u64, 0))
+    }
+
+    #[inline]
+    fn of(&self, first: u64, second: u64) -> u64 {
+        self.made[pair(first, second)].into()
     }
 }
 
@@ -150,79 +165,63 @@ impl Place {
     }
 }
 
-/// What becomes of an entry of one of two labels, by its level, where the other label has none.
-#[derive(Clone, Copy)]
-struct Alone {
-    /// Bits of the entry that change.
-    flips: [u64; 8],
-    /// 1 if it stays, 0 if it is the default from then on.
-    stays: [usize; 8],
-}
-
 /// How two labels become one.
-struct Merger {
-    rule: Rule,
+struct Merger<'r> {
+    rule: &'r Rule,
     /// The levels of handles without an entry, of both and of what is made.
     defaults: [Level; 2],
     default: Level,
-    /// Made for the first leaves: many labels have none.
-    desk: Option<Desk>,
+    walk: Walk,
+    /// Room for the entries of two leaves, made for the first ones: many labels have none.
+    room: Option<[u64; ROOM]>,
 }
 
-/// Where leaves are put together.
-struct Desk {
-    alone: [Alone; 2],
-    /// Room for the entries of two leaves.
-    entries: [u64; ROOM],
-}
-
-impl Merger {
-    fn new(rule: Rule, defaults: [Level; 2]) -> Self {
-        Self { rule, defaults, default: rule.of(defaults[0], defaults[1]), desk: None }
+impl Merger<'_> {
+    fn new(rule: &Rule, defaults: [Level; 2], walk: Walk) -> Merger<'_> {
+        let default = Level::from_bits(rule.of(defaults[0] as u64, defaults[1] as u64));
+        Merger { rule, defaults, default, walk, room: None }
     }
 
-    /// Puts the entries of two leaves together.
+    /// Whether each entry of a leaf stays as it is, where the other label has none: by the pairs of their levels.
+    fn stays(&self, side: usize, pairs: u64) -> bool {
+        self.rule.keeps[side].has(pairs) && pairs & self.rule.makes[self.default as usize].0 == 0
+    }
+
+    /// Puts the entries of two leaves together, whose levels are known. Gives the levels of the outcome, too.
     #[inline(never)]
-    fn merge(&mut self, one: &[u64], other: &[u64]) -> &[u64] {
-        let (rule, default) = (self.rule, self.default);
-        let Desk { alone, entries } = self.desk.get_or_insert_with(|| Desk::new(rule, self.defaults));
-        let count = Cell::new(0);
-        let room = Cell::from_mut(&mut entries[..]).as_slice_of_cells();
+    fn merge(&mut self, [one, other]: [(&[u64], Levels); 2]) -> (&[u64], Levels) {
+        let pairs = [one.1.pairs(Levels::of(self.defaults[1])), Levels::of(self.defaults[0]).pairs(other.1)];
+        let all_stay = self.stays(0, pairs[0]) && self.stays(1, pairs[1]);
+        let room = match &mut self.room {
+            Some(room) => room,
+            none => none.insert([0; ROOM]),
+        };
+        let (rule, default, defaults) = (self.rule, self.default as u64, self.defaults.map(|level| level as u64));
+        let (count, is_in_both) = (Cell::new(0), Cell::new(false));
+        let cells = Cell::from_mut(&mut room[..]).as_slice_of_cells();
         // What does not stay is written over.
-        let put = |entry: u64, stays: usize| {
-            room[count.get() % ROOM].set(entry);
-            count.set(count.get() + stays);
+        let put = |entry: u64, made: u64| {
+            cells[count.get() % ROOM].set(entry & !LEVEL | made);
+            count.set(count.get() + usize::from(made != default));
             true
         };
-        let put_alone = |alone: &Alone, entry: u64| {
-            let level = (entry & LEVEL) as usize;
-            put(entry ^ alone.flips[level], alone.stays[level])
+        let put_both = |one, other| {
+            is_in_both.set(true);
+            put(one, rule.of(one, other))
         };
-        merge(
-            one,
-            other,
-            |one| put_alone(&alone[0], one),
-            |other| put_alone(&alone[1], other),
-            |one, other| {
-                let made = rule.of(Level::from_bits(one), Level::from_bits(other));
-                put(one & !LEVEL | made as u64, usize::from(made != default))
-            },
-        );
-        &entries[..count.get()]
-    }
-}
-
-impl Desk {
-    fn new(rule: Rule, defaults: [Level; 2]) -> Self {
-        let default = rule.of(defaults[0], defaults[1]);
-        let mut alone = [Alone { flips: [0; 8], stays: [0; 8] }; 2];
-        for level in Level::ALL {
-            for (alone, made) in alone.iter_mut().zip([rule.of(level, defaults[1]), rule.of(defaults[0], level)]) {
-                alone.flips[level as usize] = level as u64 ^ made as u64;
-                alone.stays[level as usize] = usize::from(made != default);
-            }
+        if all_stay {
+            let put = |entry: u64| {
+                cells[count.get() % ROOM].set(entry);
+                count.set(count.get() + 1);
+                true
+            };
+            merge(one.0, other.0, put, put, put_both);
+        } else {
+            let put_one = |entry| put(entry, rule.of(entry, defaults[1]));
+            merge(one.0, other.0, put_one, |entry| put(entry, rule.of(defaults[0], entry)), put_both);
         }
-        Self { alone, entries: [0; ROOM] }
+        let made = &room[..count.get()];
+        (made, if all_stay && !is_in_both.get() { one.1.and(other.1) } else { Levels::of_entries(made) })
     }
 }
 
@@ -274,7 +273,7 @@ impl Task {
     pub(crate) const NEW: Self = Self { at: 0, done: Label::of(Level::Star) };
 }
 
-impl Pool {
+impl<M: Memory> Pool<M> {
     /// The level of a handle.
     pub fn get(&self, label: Label, handle: Handle) -> Level {
         let (mut at, mut depth, sought) = (label.root, 0, handle.with(Level::Star));
@@ -310,7 +309,9 @@ impl Pool {
 
     /// A node with this entry for its handle, or none.
     fn put(&mut self, at: Option<Id>, entry: u64, is_kept: bool, place: Place) -> Result<Option<Id>, Exhausted> {
-        let Some(id) = at else { return self.leaf(&[entry][..usize::from(is_kept)], [None; 2]) };
+        let Some(id) = at else {
+            return self.new_leaf(None, &[entry][..usize::from(is_kept)], Levels::of(Level::from_bits(entry)));
+        };
         let node = self.node(id);
         if node.is_leaf() {
             return self.put_into_leaf(id, entry, is_kept, place);
@@ -459,20 +460,15 @@ impl Pool {
 
     /// `first ⊔ second`: of each handle the higher level.
     pub fn higher(&mut self, first: Label, second: Label) -> Result<Label, Exhausted> {
-        self.combined(Rule::Higher, first, second)
+        self.combined(&Rule::HIGHER, first, second)
     }
 
     /// `first ⊓ second`: of each handle the lower level.
     pub fn lower(&mut self, first: Label, second: Label) -> Result<Label, Exhausted> {
-        self.combined(Rule::Lower, first, second)
+        self.combined(&Rule::LOWER, first, second)
     }
 
-    /// Another level for each, by the level alone. The map never falls, or never rises, with the level.
-    pub fn mapped(&mut self, label: Label, map: fn(Level) -> Level) -> Result<Label, Exhausted> {
-        self.combined(Rule::Mapped(map), label, Label::of(label.default))
-    }
-
-    fn combined(&mut self, rule: Rule, first: Label, second: Label) -> Result<Label, Exhausted> {
+    fn combined(&mut self, rule: &Rule, first: Label, second: Label) -> Result<Label, Exhausted> {
         let (mut task, mut effort) = (Task::NEW, u32::MAX);
         loop {
             if let Some(made) = self.combined_step(&mut task, rule, first, second, &mut effort)? {
@@ -486,22 +482,22 @@ impl Pool {
     pub(crate) fn combined_step(
         &mut self,
         task: &mut Task,
-        rule: Rule,
+        rule: &Rule,
         first: Label,
         second: Label,
         effort: &mut u32,
     ) -> Result<Option<Label>, Exhausted> {
         let walk = Walk::new(task.at, *effort);
-        let mut merger = Merger::new(rule, [first.default, second.default]);
-        let trees = [first.root, second.root, task.done.root].map(Tree::Node);
-        let root = self.combined_part(&mut merger, trees, Place::ROOT, &walk)?;
-        *effort = walk.effort.get();
+        let mut merger = Merger::new(rule, [first.default, second.default], walk);
+        let trees = [first.root, second.root].map(Tree::Node);
+        let root = self.combined_part(&mut merger, trees, task.done.root, Place::ROOT)?;
+        *effort = merger.walk.effort.get();
         self.abandon(task);
         let made = Label { default: merger.default, root };
-        if !walk.has_stopped() {
+        if !merger.walk.has_stopped() {
             return Ok(Some(made));
         }
-        *task = Task { at: walk.until.get(), done: made };
+        *task = Task { at: merger.walk.until.get(), done: made };
         Ok(None)
     }
 
@@ -511,84 +507,65 @@ impl Pool {
         *task = Task::NEW;
     }
 
-    /// The third part is what was made of the first two before.
+    /// `done` is what earlier steps made of both.
     fn combined_part(
         &mut self,
-        merger: &mut Merger,
-        trees: [Tree<'_>; 3],
+        merger: &mut Merger<'_>,
+        trees: [Tree<'_>; 2],
+        done: Option<Id>,
         place: Place,
-        walk: &Walk,
     ) -> Result<Option<Id>, Exhausted> {
-        let [first, second, done] = trees;
-        if place.end() <= walk.from {
-            let kept = match done {
-                // What is made in steps was one leaf as long as it was small.
-                Tree::Leaf(leaf) => Some(self.tree_like(leaf, place, [first.node(), second.node()])),
-                Tree::Node(_) => self.kept(done, place),
-            };
-            if let Some(kept) = kept {
-                return kept;
-            }
+        let [first, second] = trees;
+        if place.end() <= merger.walk.from {
+            return Ok(self.keep_node(done));
         }
-        if !walk.enters(place) {
+        if !merger.walk.enters(place) {
             return Ok(None);
         }
         let (one, other) = (self.look(first), self.look(second));
         let (rule, defaults) = (merger.rule, merger.defaults);
-        let bounds = [one.levels(defaults[0]).bounds(), other.levels(defaults[1]).bounds()];
-        let keeps = rule.keeps(bounds[0], bounds[1]);
-        let kept = if keeps.0 || defaults[0] == defaults[1] && rule.keeps_equals() && one.is_same(&other) {
-            self.kept(first, place)
-        } else if keeps.1 {
-            self.kept(second, place)
+        let pairs = one.levels(defaults[0]).pairs(other.levels(defaults[1]));
+        let is_same = || defaults[0] == defaults[1] && rule.keeps[0].is_reflexive() && one.is_same(&other);
+        let kept = if rule.keeps[0].has(pairs) || is_same() {
+            Some(first)
         } else {
-            None
+            rule.keeps[1].has(pairs).then_some(second)
         };
-        if let Some(kept) = kept {
-            return kept;
+        if let Some(kept) = kept.filter(|kept| self.may_keep(*kept)) {
+            return self.kept(kept);
         }
-        // Each rule goes one way: what is between these becomes what they become.
-        let ends = [rule.of(bounds[0].least, bounds[1].least), rule.of(bounds[0].most, bounds[1].most)];
-        if ends == [merger.default; 2] {
+        if rule.makes[merger.default as usize].has(pairs) {
             return Ok(None);
         }
-        if let Some(made) = self.combined_leaves(merger, [first, second], place) {
-            return made;
+        if let (Some(one_entries), Some(other_entries)) = (one.entries, other.entries) {
+            let (made, levels) = merger.merge([(one_entries, one.levels), (other_entries, other.levels)]);
+            let like = [first.node(), second.node()];
+            return if made.len() <= LEAF { self.leaf(made, levels, like) } else { self.tree(made, place.depth) };
         }
-        self.combined_below(merger, trees, place, walk)
-    }
-
-    /// The same of two leaves; nothing if one of them is more.
-    #[inline(never)]
-    fn combined_leaves(
-        &mut self,
-        merger: &mut Merger,
-        [first, second]: [Tree<'_>; 2],
-        place: Place,
-    ) -> Option<Result<Option<Id>, Exhausted>> {
-        let made = merger.merge(self.look(first).entries?, self.look(second).entries?);
-        Some(self.tree_like(made, place, [first.node(), second.node()]))
+        self.combined_below(merger, trees, done, place)
     }
 
     /// The same of more than a leaf.
     fn combined_below(
         &mut self,
-        merger: &mut Merger,
-        trees: [Tree<'_>; 3],
+        merger: &mut Merger<'_>,
+        trees: [Tree<'_>; 2],
+        done: Option<Id>,
         place: Place,
-        walk: &Walk,
     ) -> Result<Option<Id>, Exhausted> {
         let is_leaf = |tree: &Tree<'_>| tree.node().is_some_and(|id| self.node(id).is_leaf());
         if let Some(number) = trees.iter().position(is_leaf) {
-            return self.combined_with_leaf(merger, trees, number, place, walk);
+            return self.combined_with_leaf(merger, trees, number, done, place);
         }
-        self.of_parts([trees[0].node(), trees[1].node()], |pool, part| {
+        let parts = self.parts(|pool, part| {
             let below = trees.map(|tree| match tree {
                 Tree::Leaf(entries) => Tree::Leaf(place.part_of(entries, part)),
                 Tree::Node(id) => Tree::Node(id.and_then(|id| pool.node(id).part(part))),
             });
-            pool.combined_part(merger, below, place.part(part), walk)
-        })
+            let done = done.and_then(|id| pool.node(id).part(part));
+            pool.combined_part(merger, below, done, place.part(part))
+        })?;
+        if merger.walk.has_stopped() { self.unfinished(parts) } else { self.inner(parts, trees.map(Tree::node)) }
     }
 
     /// The same, where the part of this number is a leaf. Its entries are looked at in each part below, while the pool is changed: so they are
@@ -596,37 +573,38 @@ impl Pool {
     #[inline(never)]
     fn combined_with_leaf(
         &mut self,
-        merger: &mut Merger,
-        trees: [Tree<'_>; 3],
+        merger: &mut Merger<'_>,
+        trees: [Tree<'_>; 2],
         number: usize,
+        done: Option<Id>,
         place: Place,
-        walk: &Walk,
     ) -> Result<Option<Id>, Exhausted> {
         let (copy, count) = trees[number].node().map_or(([0; LEAF], 0), |id| self.node(id).copied_entries());
         let mut trees = trees;
         trees[number] = Tree::Leaf(&copy[..count]);
-        self.combined_below(merger, trees, place, walk)
+        self.combined_below(merger, trees, done, place)
     }
 
-    /// The node of what is kept as it is; nothing if that is more than a leaf of somebody else, which is copied part by part.
-    fn kept(&mut self, tree: Tree<'_>, place: Place) -> Option<Result<Option<Id>, Exhausted>> {
+    /// Whether a part can be kept as it is. Where somebody else has more than a leaf, that is copied part by part.
+    fn may_keep(&self, tree: Tree<'_>) -> bool {
+        tree.node().is_none_or(|id| self.is_own(id) || self.node(id).is_leaf())
+    }
+
+    /// The node of what is kept as it is.
+    fn kept(&mut self, tree: Tree<'_>) -> Result<Option<Id>, Exhausted> {
         match tree {
-            Tree::Node(Some(id)) if !self.is_own(id) => self.node(id).is_leaf().then(|| self.copied(id)),
-            Tree::Node(id) => Some(Ok(self.keep_node(id))),
-            Tree::Leaf(leaf) => Some(self.tree_like(leaf, place, [None; 2])),
+            Tree::Node(Some(id)) if !self.is_own(id) => self.copied(id),
+            Tree::Node(id) => Ok(self.keep_node(id)),
+            Tree::Leaf(leaf) => self.leaf(leaf, Levels::of_entries(leaf), [None; 2]),
         }
     }
 
     /// The same leaf, of who pays now.
     #[inline(never)]
     fn copied(&mut self, leaf: Id) -> Result<Option<Id>, Exhausted> {
-        let (entries, count) = self.node(leaf).copied_entries();
-        self.leaf(&entries[..count], [Some(leaf), None])
-    }
-
-    /// The node for the entries of a place, which are sorted. If it is a leaf with the entries of one of these it is that one, or a copy of it.
-    fn tree_like(&mut self, entries: &[u64], place: Place, like: [Option<Id>; 2]) -> Result<Option<Id>, Exhausted> {
-        if entries.len() <= LEAF { self.leaf(entries, like) } else { self.tree(entries, place.depth) }
+        let node = self.node(leaf);
+        let (levels, (entries, count)) = (node.levels(), node.copied_entries());
+        self.leaf(&entries[..count], levels, [Some(leaf), None])
     }
 
     /// The new node for more entries of a place of this depth than a leaf has. They are sorted.
@@ -635,20 +613,20 @@ impl Pool {
             return Err(Exhausted);
         }
         let mut rest = entries;
-        self.of_parts([None; 2], |pool, part| {
+        let parts = self.parts(|pool, part| {
             let (count, levels) = Levels::of_first(rest, end_of(entries[0], depth, part));
             let (entries, others) = rest.split_at(count);
             rest = others;
             if count <= LEAF { pool.new_leaf(None, entries, levels) } else { pool.tree(entries, depth + 1) }
-        })
+        })?;
+        self.inner(parts, [None; 2])
     }
 
-    /// The node with four parts that are made one after the other.
-    fn of_parts(
+    /// Four parts that are made one after the other, or none.
+    fn parts(
         &mut self,
-        like: [Option<Id>; 2],
         mut make: impl FnMut(&mut Self, usize) -> Result<Option<Id>, Exhausted>,
-    ) -> Result<Option<Id>, Exhausted> {
+    ) -> Result<[Option<Id>; PARTS], Exhausted> {
         let mut made = [None; PARTS];
         for part in 0..PARTS {
             match make(self, part) {
@@ -659,19 +637,19 @@ impl Pool {
                 }
             }
         }
-        self.inner(made, like)
+        Ok(made)
     }
 
     /// The node of a part, and its entries if it is no more than a leaf.
     #[inline]
     fn look<'e>(&'e self, tree: Tree<'e>) -> Look<'e> {
         match tree {
-            Tree::Node(None) => Look { node: None, entries: Some(&[]) },
+            Tree::Node(None) => Look { node: None, entries: Some(&[]), levels: Levels::NONE },
             Tree::Node(Some(id)) => {
                 let node = self.node(id);
-                Look { node: Some(node), entries: node.is_leaf().then(|| node.entries()) }
+                Look { node: Some(node), entries: node.is_leaf().then(|| node.entries()), levels: node.levels() }
             }
-            Tree::Leaf(entries) => Look { node: None, entries: Some(entries) },
+            Tree::Leaf(entries) => Look { node: None, entries: Some(entries), levels: Levels::of_entries(entries) },
         }
     }
 }
@@ -681,18 +659,15 @@ struct Look<'e> {
     node: Option<&'e Node>,
     /// If it is no more than a leaf.
     entries: Option<&'e [u64]>,
+    /// Those of its entries.
+    levels: Levels,
 }
 
 impl<'e> Look<'e> {
     /// The levels of the part. Each is that of a handle: the default, too, as there are more handles than entries.
     #[inline]
     fn levels(&self, default: Level) -> Levels {
-        let default = Levels::of(default);
-        match (self.node, self.entries) {
-            (Some(node), _) => default.and(node.levels()),
-            (None, Some(entries)) => default.and(Levels::of_entries(entries)),
-            (None, None) => default,
-        }
+        self.levels.and(Levels::of(default))
     }
 
     /// Whether both are known to have the same entries.
@@ -734,7 +709,7 @@ impl Sides {
     /// The same, without a look at entries.
     fn relate_at_once(&self, one: &Look<'_>, other: &Look<'_>) -> Option<bool> {
         if one.is_same(other) && self.relation.is_reflexive()
-            || self.relation.of_all(one.levels(self.defaults[0]), other.levels(self.defaults[1]))
+            || self.relation.has(one.levels(self.defaults[0]).pairs(other.levels(self.defaults[1])))
         {
             return Some(true);
         }
@@ -809,7 +784,7 @@ mod tests {
         (first..first + count).map(move |number| Handle::of(begin | number.reverse_bits() >> bits))
     }
 
-    fn label(pool: &mut Pool, handles: impl Iterator<Item = Handle>, level: Level) -> Label {
+    fn label<M: Memory>(pool: &mut Pool<M>, handles: impl Iterator<Item = Handle>, level: Level) -> Label {
         let mut made = Label::of(Level::One);
         for handle in handles {
             let next = pool.set(made, handle, level).expect("room");
@@ -856,6 +831,37 @@ mod tests {
         }
     }
 
+    /// Two leaves with an entry of their own each and one of the same handle, of all levels and defaults.
+    #[test]
+    fn levels_and_entries_of_what_is_merged() {
+        let mut pool = Pool::new(Heap::new(100), 0);
+        let handles: [Handle; 3] = core::array::from_fn(|number| Handle::of(8 * number as u64));
+        for number in 0..5_usize.pow(6) {
+            let level = |place: u32| Level::ALL[number / 5_usize.pow(place) % 5];
+            let mut leaf = |side: u32| {
+                let first = Label::of(level(3 * side));
+                let of_both = pool.set(first, handles[2], level(3 * side + 1)).expect("room");
+                let made = pool.set(of_both, handles[side as usize], level(3 * side + 2)).expect("room");
+                pool.release(of_both);
+                made
+            };
+            let (one, other) = (leaf(0), leaf(1));
+            for (rule, of) in [(Rule::HIGHER, Level::max as fn(_, _) -> _), (Rule::LOWER, Level::min)] {
+                let made = pool.combined(&rule, one, other).expect("room");
+                let right = handles.map(|handle| of(pool.get(one, handle), pool.get(other, handle)));
+                let default = of(one.default, other.default);
+                assert_eq!((made.default, handles.map(|handle| pool.get(made, handle))), (default, right));
+                assert_eq!(pool.entries(made) as usize, right.iter().filter(|level| **level != default).count());
+                for level in Level::ALL {
+                    assert_eq!(pool.has(made, level), level == default || right.contains(&level), "{level:?}");
+                }
+                pool.release(made);
+            }
+            [one, other].into_iter().for_each(|label| pool.release(label));
+        }
+        assert!(pool.tidy(100) && pool.memory().used() == 0);
+    }
+
     /// Leaves that are just full or not, that are divided more than once, and that become few enough for one, in one part of all or in all; with room
     /// for less nodes than it takes, and in steps.
     #[test]
@@ -876,10 +882,11 @@ mod tests {
             let level = |from: u64| levels[from as usize % levels.len()];
             let one = label(&mut pool, one, level(first.0 + first.1));
             let other = label(&mut pool, other, level(second.0));
-            for rule in [Rule::Higher, Rule::Lower] {
+            for rule in [Rule::HIGHER, Rule::LOWER] {
                 let mut right = Label::of(Level::One);
                 for handle in alike(bits, 0, 4 * most) {
-                    let level = rule.of(pool.get(one, handle), pool.get(other, handle));
+                    let [one, other] = [one, other].map(|label| pool.get(label, handle) as u64);
+                    let level = Level::from_bits(rule.of(one, other));
                     let next = pool.set(right, handle, level).expect("room");
                     pool.release(right);
                     right = next;
@@ -891,7 +898,7 @@ mod tests {
                     let mut task = Task::NEW;
                     let made = loop {
                         let mut effort = effort;
-                        match pool.combined_step(&mut task, rule, one, other, &mut effort) {
+                        match pool.combined_step(&mut task, &rule, one, other, &mut effort) {
                             Ok(None) => {}
                             Ok(Some(made)) => break Ok(made),
                             Err(exhausted) => break Err(exhausted),
@@ -919,13 +926,18 @@ mod tests {
         assert!(pool.tidy(PLENTY) && pool.memory().used() == 0);
     }
 
-    /// Memory that knows how deep the stack was at most.
+    /// Memory that knows how deep the stack was at most, and how many nodes it gave.
     struct Deep {
         heap: Heap,
         lowest: Cell<usize>,
+        given: usize,
     }
 
     impl Deep {
+        fn new(nodes: usize) -> Self {
+            Self { heap: Heap::new(nodes), lowest: Cell::new(usize::MAX), given: 0 }
+        }
+
         fn look(&self) {
             let here = 0u8;
             self.lowest.set(self.lowest.get().min(core::ptr::from_ref(&here).addr()));
@@ -946,6 +958,7 @@ mod tests {
         }
         fn allocate(&mut self, owner: Owner) -> Option<Id> {
             self.look();
+            self.given += 1;
             self.heap.allocate(owner)
         }
         fn free(&mut self, id: Id) {
@@ -953,11 +966,38 @@ mod tests {
         }
     }
 
+    /// What becomes a single leaf in the end comes of parts of many nodes: no step makes those of earlier steps again.
+    #[test]
+    fn a_step_makes_a_path_and_a_leaf() {
+        /// From the root of ten thousand entries to a leaf, and a leaf that is divided.
+        const MOST: usize = 6 + PARTS;
+        let mut pool = Pool::new(Deep::new(100_000), 0);
+        let many = label(&mut pool, alike(0, 0, 10_000), Level::Three);
+        for count in [1, 20, LEAF as u64, 200] {
+            let few = label(&mut pool, alike(0, 0, count), Level::Two);
+            let (mut task, mut steps) = (Task::NEW, 0);
+            let made = loop {
+                let before = pool.memory().given;
+                let made = pool.combined_step(&mut task, &Rule::LOWER, many, few, &mut 0).expect("room");
+                steps += 1;
+                let given = pool.memory().given - before;
+                assert!(given <= MOST, "{given} nodes in step {steps} of {count} entries");
+                if let Some(made) = made {
+                    break made;
+                }
+            };
+            assert!(steps > count.min(20) && u64::from(pool.entries(made)) == count);
+            [few, made].into_iter().for_each(|label| pool.release(label));
+        }
+        pool.release(many);
+        assert!(pool.tidy(100_000) && pool.memory().heap.used() == 0);
+    }
+
     #[test]
     fn the_stack_does_not_grow_with_labels() {
         /// A copy of entries at each depth would take more.
         const MOST: usize = 12 * 1024;
-        let mut pool = Pool::new(Deep { heap: Heap::new(100_000), lowest: Cell::new(usize::MAX) }, 0);
+        let mut pool = Pool::new(Deep::new(100_000), 0);
         let most = LEAF as u64;
         let one = label(&mut pool, alike(18, 0, 2 * most), Level::Three);
         let few = label(&mut pool, alike(18, 30, most), Level::Two);

@@ -3,7 +3,7 @@
 //! A label is a default and the entries that differ from it. These stand in a tree: up to [`LEAF`] entries are a leaf, more are
 //! divided by two bits of what stands for their handles, the highest first. So the same entries always make a tree of the same form, and labels that differ
 //! somewhere share the rest.
-//! Nodes never change. Each knows its lowest and its highest level, so that most of a tree need not be looked at.
+//! Nodes never change. Each knows the levels of its entries, so that most of a tree need not be looked at.
 //!
 //! **Who pays.** Each node belongs to one owner, whose labels have nodes of that owner alone: what somebody else has is copied. So an owner's
 //! memory depends on that owner alone. A copy has the *identity* of what it is a copy of, by which it is known to be the same without a look
@@ -11,10 +11,9 @@
 
 use crate::level::Levels;
 use crate::{Bounds, Level};
-use core::ops::{Deref, DerefMut};
 
-/// Entries of a leaf. A node takes 256 bytes with them.
-pub const LEAF: usize = 28;
+/// Entries of a leaf. A node takes 512 bytes with them.
+pub const LEAF: usize = 60;
 /// Parts of what is more.
 pub(crate) const PARTS: usize = 4;
 /// Nodes that nobody refers to any more which are freed with each that becomes one.
@@ -52,9 +51,9 @@ pub struct Node {
     next: Option<Id>,
     /// Labels and nodes that refer to it.
     uses: u32,
-    /// Nodes that it takes, itself included, as if it shared none.
+    /// Nodes that it takes, itself included, as if it shared none. A leaf takes one; whatever has parts takes more.
     nodes: u32,
-    /// Entries. If they fit a leaf this is one.
+    /// Entries. If they fit a leaf this is one, unless it is [unfinished](Pool::unfinished).
     count: u32,
     /// Of these.
     levels: Levels,
@@ -75,7 +74,7 @@ impl Node {
     };
 
     pub(crate) fn is_leaf(&self) -> bool {
-        self.count as usize <= LEAF
+        self.nodes == 1
     }
 
     /// Entries of a leaf.
@@ -181,8 +180,13 @@ impl State {
     }
 }
 
-/// All labels that there are. What is done with them is the same code for each kind of memory.
-pub struct Pool<M: ?Sized = dyn Memory> {
+/// Whether the words of two leaves are the same. Where `memcmp` goes byte by byte, `==` of slices takes several times as long.
+fn are_same(one: &[u64], other: &[u64]) -> bool {
+    one.len() == other.len() && one.iter().zip(other).all(|(one, other)| one == other)
+}
+
+/// All labels that there are.
+pub struct Pool<M> {
     /// Who pays for what is made.
     payer: Owner,
     state: State,
@@ -190,20 +194,6 @@ pub struct Pool<M: ?Sized = dyn Memory> {
     #[cfg(feature = "std")]
     looked_at: core::cell::Cell<u64>,
     memory: M,
-}
-
-impl<M: Memory + 'static> Deref for Pool<M> {
-    type Target = Pool;
-
-    fn deref(&self) -> &Pool {
-        self
-    }
-}
-
-impl<M: Memory + 'static> DerefMut for Pool<M> {
-    fn deref_mut(&mut self) -> &mut Pool {
-        self
-    }
 }
 
 impl<M> Pool<M> {
@@ -234,7 +224,7 @@ impl<M> Pool<M> {
     }
 }
 
-impl Pool {
+impl<M: Memory> Pool<M> {
     /// What is to be kept to go on with the pool later.
     pub fn state(&self) -> State {
         self.state
@@ -358,12 +348,17 @@ impl Pool {
     }
 
     /// The leaf with these entries, which are sorted. If one of the nodes `like` has the same it is that one, or a copy of it.
-    pub(crate) fn leaf(&mut self, entries: &[u64], like: [Option<Id>; 2]) -> Result<Option<Id>, Exhausted> {
-        let same = self.own_or_first(like, |node| node.is_leaf() && node.entries() == entries);
+    pub(crate) fn leaf(
+        &mut self,
+        entries: &[u64],
+        levels: Levels,
+        like: [Option<Id>; 2],
+    ) -> Result<Option<Id>, Exhausted> {
+        let same = self.own_or_first(like, |node| node.is_leaf() && are_same(node.entries(), entries));
         if let Some(same) = same.filter(|same| self.is_own(*same)) {
             return Ok(self.keep_node(Some(same)));
         }
-        self.new_leaf(same, entries, Levels::of_entries(entries))
+        self.new_leaf(same, entries, levels)
     }
 
     /// A new one with entries of these levels. It has the identity of `same`, which has the same ones.
@@ -394,36 +389,65 @@ impl Pool {
         made.map(|(id, _)| id)
     }
 
-    /// The same, and whether it has taken them over.
-    fn inner_of(&mut self, parts: [Option<Id>; PARTS], like: [Option<Id>; 2]) -> Result<(Option<Id>, bool), Exhausted> {
-        let (mut nodes, mut count) = (1, 0);
-        let mut levels = Levels::NONE;
-        for part in parts {
-            let Some(part) = part else { continue };
-            let part = self.node(part);
-            nodes += part.nodes;
-            count += part.count;
-            levels = levels.and(part.levels);
+    /// The node with these parts, of which the last ones are not made yet: with few entries it is no leaf, so that its parts are found again.
+    pub(crate) fn unfinished(&mut self, parts: [Option<Id>; PARTS]) -> Result<Option<Id>, Exhausted> {
+        if parts == [None; PARTS] {
+            return Ok(None);
         }
+        let made = self.new_inner(None, parts, self.sums(parts));
+        if made.is_err() {
+            self.release_nodes(parts);
+        }
+        made.map(Some)
+    }
+
+    /// Nodes, entries and levels of a node with these parts.
+    #[inline(never)]
+    fn sums(&self, parts: [Option<Id>; PARTS]) -> (u32, u32, Levels) {
+        let parts = parts.into_iter().flatten().map(|part| self.node(part));
+        parts.fold((1, 0, Levels::NONE), |(nodes, count, levels), part| {
+            (nodes + part.nodes, count + part.count, levels.and(part.levels))
+        })
+    }
+
+    fn new_inner(
+        &mut self,
+        same: Option<Id>,
+        parts: [Option<Id>; PARTS],
+        (nodes, count, levels): (u32, u32, Levels),
+    ) -> Result<Id, Exhausted> {
+        let words = parts.map(|part| part.map_or(0, |part| part.number().into()));
+        self.made(same, &words, nodes, count, levels)
+    }
+
+    /// The node of [`Self::inner`], and whether it has taken the parts over.
+    fn inner_of(&mut self, parts: [Option<Id>; PARTS], like: [Option<Id>; 2]) -> Result<(Option<Id>, bool), Exhausted> {
+        let (nodes, count, levels) = self.sums(parts);
         if count as usize <= LEAF {
-            return Ok((self.joined(parts, like)?, false));
+            return Ok((self.joined(parts, levels, like)?, false));
         }
         let same = self.own_or_first(like, |node| {
-            !node.is_leaf() && node.parts().iter().zip(&parts).all(|(one, other)| self.is_same(*one, *other))
+            node.count == count && node.parts().iter().zip(&parts).all(|(one, other)| self.is_same(*one, *other))
         });
         if let Some(same) = same.filter(|same| self.is_own(*same)) {
             return Ok((self.keep_node(Some(same)), false));
         }
-        let words = parts.map(|part| part.map_or(0, |part| part.number().into()));
-        self.made(same, &words, nodes, count, levels).map(|made| (Some(made), true))
+        self.new_inner(same, parts, (nodes, count, levels)).map(|made| (Some(made), true))
     }
 
+    #[inline(never)]
     pub(crate) fn release_nodes(&mut self, nodes: [Option<Id>; PARTS]) {
         nodes.into_iter().for_each(|node| self.release_node(node));
     }
 
     /// The leaf with the entries of leaves, one after the other.
-    fn joined(&mut self, parts: [Option<Id>; PARTS], like: [Option<Id>; 2]) -> Result<Option<Id>, Exhausted> {
+    #[inline(never)]
+    fn joined(
+        &mut self,
+        parts: [Option<Id>; PARTS],
+        levels: Levels,
+        like: [Option<Id>; 2],
+    ) -> Result<Option<Id>, Exhausted> {
         let mut entries = [0; LEAF];
         let mut count = 0;
         for part in parts.into_iter().flatten() {
@@ -431,7 +455,7 @@ impl Pool {
             entries[count..count + part.len()].copy_from_slice(part);
             count += part.len();
         }
-        self.leaf(&entries[..count], like)
+        self.leaf(&entries[..count], levels, like)
     }
 
     /// A new node with this content. It has the identity of `same`, which has that, too.

@@ -4,7 +4,7 @@
 //! a rule can [stop](Stop::Again) on its way; [`Pool::finish`] does all steps at once.
 
 use crate::operations::{Relation, Rule, Task};
-use crate::pool::{Exhausted, Label, Owner, Pool};
+use crate::pool::{Exhausted, Label, Memory, Owner, Pool};
 use crate::{Handle, Level};
 
 /// Both labels of a domain, and whether its send label follows what it takes.
@@ -53,28 +53,13 @@ impl Default for Optional {
 }
 
 /// L★ of a level: ownership stays, everything else is 3.
-const fn owned(level: Level) -> Level {
-    match level {
-        Level::Star => Level::Star,
-        _ => Level::Three,
-    }
-}
-
+const OWNED: Rule = Rule::mapped([Level::Star, Level::Three, Level::Three, Level::Three, Level::Three]);
 /// 3 where there is ownership, and nowhere else more than ★.
-const fn three_if_owned(level: Level) -> Level {
-    match level {
-        Level::Star => Level::Three,
-        _ => Level::Star,
-    }
-}
-
+const THREE_IF_OWNED: Rule = Rule::mapped([Level::Three, Level::Star, Level::Star, Level::Star, Level::Star]);
 /// 2 where there is ownership, and nowhere else less than 3.
-const fn two_if_owned(level: Level) -> Level {
-    match level {
-        Level::Star => Level::Two,
-        _ => Level::Three,
-    }
-}
+const TWO_IF_OWNED: Rule = Rule::mapped([Level::Two, Level::Three, Level::Three, Level::Three, Level::Three]);
+/// Nowhere less than 1.
+const ONE_OR_MORE: Rule = Rule::mapped([Level::One, Level::One, Level::One, Level::Two, Level::Three]);
 
 /// Why something that was begun is not done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -135,7 +120,7 @@ impl Work {
 
     /// Lets go of what was made on the way; [`Pool::tidy`] frees it.
     #[inline(never)]
-    pub fn end(&mut self, pool: &mut Pool) {
+    pub fn end<M: Memory>(&mut self, pool: &mut Pool<M>) {
         for found in &self.found[..self.count] {
             if let Found::Label(label) = found {
                 pool.release_later(*label);
@@ -168,7 +153,13 @@ impl Work {
         self.asked += 1;
     }
 
-    fn combined(&mut self, pool: &mut Pool, rule: Rule, one: Label, other: Label) -> Result<Label, Stop> {
+    fn combined<M: Memory>(
+        &mut self,
+        pool: &mut Pool<M>,
+        rule: &Rule,
+        one: Label,
+        other: Label,
+    ) -> Result<Label, Stop> {
         if let Some(Found::Label(label)) = self.known() {
             return Ok(label);
         }
@@ -178,34 +169,40 @@ impl Work {
         Ok(made)
     }
 
-    fn higher(&mut self, pool: &mut Pool, one: Label, other: Label) -> Result<Label, Stop> {
-        self.combined(pool, Rule::Higher, one, other)
+    fn higher<M: Memory>(&mut self, pool: &mut Pool<M>, one: Label, other: Label) -> Result<Label, Stop> {
+        self.combined(pool, &Rule::HIGHER, one, other)
     }
 
-    fn lower(&mut self, pool: &mut Pool, one: Label, other: Label) -> Result<Label, Stop> {
-        self.combined(pool, Rule::Lower, one, other)
+    fn lower<M: Memory>(&mut self, pool: &mut Pool<M>, one: Label, other: Label) -> Result<Label, Stop> {
+        self.combined(pool, &Rule::LOWER, one, other)
     }
 
-    fn mapped(&mut self, pool: &mut Pool, label: Label, map: fn(Level) -> Level) -> Result<Label, Stop> {
-        self.combined(pool, Rule::Mapped(map), label, Label::of(label.default))
+    fn mapped<M: Memory>(&mut self, pool: &mut Pool<M>, label: Label, rule: &Rule) -> Result<Label, Stop> {
+        self.combined(pool, rule, label, Label::of(label.default))
     }
 
     /// `label ⊓ of★`: the label, but ★ where `of` has ownership.
-    fn but_owned(&mut self, pool: &mut Pool, label: Label, of: Label) -> Result<Label, Stop> {
-        let owned = self.mapped(pool, of, owned)?;
+    fn but_owned<M: Memory>(&mut self, pool: &mut Pool<M>, label: Label, of: Label) -> Result<Label, Stop> {
+        let owned = self.mapped(pool, of, &OWNED)?;
         self.lower(pool, label, owned)
     }
 
-    fn is_below(&mut self, pool: &mut Pool, one: Label, other: Label) -> Result<bool, Stop> {
+    fn is_below<M: Memory>(&mut self, pool: &mut Pool<M>, one: Label, other: Label) -> Result<bool, Stop> {
         self.relate(pool, Relation::BELOW, one, other)
     }
 
     /// `one ⊓ other★ ⊑ other`: but for what `other` owns, it would not be tainted.
-    fn is_no_taint(&mut self, pool: &mut Pool, one: Label, other: Label) -> Result<bool, Stop> {
+    fn is_no_taint<M: Memory>(&mut self, pool: &mut Pool<M>, one: Label, other: Label) -> Result<bool, Stop> {
         self.relate(pool, Relation::BELOW_UNLESS_OWNED, one, other)
     }
 
-    fn relate(&mut self, pool: &mut Pool, relation: Relation, one: Label, other: Label) -> Result<bool, Stop> {
+    fn relate<M: Memory>(
+        &mut self,
+        pool: &mut Pool<M>,
+        relation: Relation,
+        one: Label,
+        other: Label,
+    ) -> Result<bool, Stop> {
         // Not worth a step, nor to be remembered.
         if let Some(truth) = pool.is_related_at_once(relation, one, other) {
             return Ok(truth);
@@ -222,6 +219,9 @@ impl Work {
 
 /// How many labels a rule is asked about, at most.
 pub const MOST_LABELS: usize = 7;
+
+/// A step of a rule, which may be asked again with the same work.
+pub type Ask<'a, M> = &'a mut dyn FnMut(&mut Pool<M>, &mut Work) -> Result<(), Stop>;
 
 /// Work that may not have ended in its step, and what was asked: which rule, and of which labels. Who asks the same again goes on with it.
 #[derive(Debug)]
@@ -245,27 +245,27 @@ impl Unfinished {
 
     /// Lets go of what was made so far.
     #[inline(never)]
-    pub fn end(&mut self, pool: &mut Pool) {
+    pub fn end<M: Memory>(&mut self, pool: &mut Pool<M>) {
         self.work.end(pool);
         self.payer = 0;
         self.is_over = false;
     }
 
     /// Whether this was found out in an earlier step, and stays.
-    pub fn knows(&self, pool: &Pool, rule: u8, labels: &[Label]) -> bool {
+    pub fn knows<M: Memory>(&self, pool: &Pool<M>, rule: u8, labels: &[Label]) -> bool {
         self.is_over && (self.rule, self.payer, self.names) == (rule, pool.payer(), names(pool, labels))
     }
 
     /// Asks a rule, whose number tells it from others, about these labels, at most [`MOST_LABELS`], with so much effort. What was found out `stays` until something else
     /// is asked, or [`Self::end`]: then the same can be asked again at once.
     #[inline(never)]
-    pub fn step(
+    pub fn step<M: Memory>(
         &mut self,
-        pool: &mut Pool,
+        pool: &mut Pool<M>,
         rule: u8,
         labels: &[Label],
         (effort, stays): (u32, bool),
-        ask: &mut dyn FnMut(&mut Pool, &mut Work) -> Result<(), Stop>,
+        ask: Ask<'_, M>,
     ) -> Result<(), Stop> {
         let (payer, names) = (pool.payer(), names(pool, labels));
         if (self.rule, self.payer, self.names) != (rule, payer, names) {
@@ -284,13 +284,13 @@ impl Unfinished {
     }
 }
 
-fn names(pool: &Pool, labels: &[Label]) -> [u64; MOST_LABELS] {
+fn names<M: Memory>(pool: &Pool<M>, labels: &[Label]) -> [u64; MOST_LABELS] {
     let mut names = [u64::MAX; MOST_LABELS];
     names.iter_mut().zip(labels).for_each(|(name, label)| *name = pool.name(*label));
     names
 }
 
-impl Pool {
+impl<M: Memory> Pool<M> {
     /// Has something found out in steps of so much effort, one after the other.
     pub fn finish<T>(
         &mut self,
@@ -312,13 +312,23 @@ impl Pool {
 }
 
 /// E: what a message is tainted with.
-pub fn effective(pool: &mut Pool, work: &mut Work, send: Label, optional: &Optional) -> Result<Label, Stop> {
+pub fn effective<M: Memory>(
+    pool: &mut Pool<M>,
+    work: &mut Work,
+    send: Label,
+    optional: &Optional,
+) -> Result<Label, Stop> {
     let effective = work.higher(pool, send, optional.contaminate)?;
     Ok(pool.keep(effective))
 }
 
 /// Whether the sender owns what it wants to decontaminate.
-pub fn may_send(pool: &mut Pool, work: &mut Work, send: Label, optional: &Optional) -> Result<bool, Stop> {
+pub fn may_send<M: Memory>(
+    pool: &mut Pool<M>,
+    work: &mut Work,
+    send: Label,
+    optional: &Optional,
+) -> Result<bool, Stop> {
     Ok(work.relate(pool, Relation::OWNED_BELOW_THREE, optional.decontaminate_send, send)?
         && work.relate(pool, Relation::OWNED_ABOVE_STAR, optional.decontaminate_receive, send)?)
 }
@@ -326,7 +336,12 @@ pub fn may_send(pool: &mut Pool, work: &mut Work, send: Label, optional: &Option
 /// A message as it waits: the optional labels, of who pays now, with E in the place of Cs. `None`: the sender does not own what it wants to
 /// decontaminate.
 #[inline(never)]
-pub fn sent(pool: &mut Pool, work: &mut Work, send: Label, optional: &Optional) -> Result<Option<Optional>, Stop> {
+pub fn sent<M: Memory>(
+    pool: &mut Pool<M>,
+    work: &mut Work,
+    send: Label,
+    optional: &Optional,
+) -> Result<Option<Optional>, Stop> {
     if !may_send(pool, work, send, optional)? {
         return Ok(None);
     }
@@ -355,8 +370,8 @@ pub enum Delivery {
 /// Whether a message that was [sent](may_send) is taken. If the change of labels that it needs would forbid a call in flight, the caller of this
 /// function must refuse it.
 #[inline(never)]
-pub fn delivery(
-    pool: &mut Pool,
+pub fn delivery<M: Memory>(
+    pool: &mut Pool<M>,
     work: &mut Work,
     effective: Label,
     optional: &Optional,
@@ -384,8 +399,8 @@ pub fn delivery(
 }
 
 /// The same: if it is taken, send and receive label of the receiver from then on.
-pub fn deliver(
-    pool: &mut Pool,
+pub fn deliver<M: Memory>(
+    pool: &mut Pool<M>,
     work: &mut Work,
     effective: Label,
     optional: &Optional,
@@ -412,8 +427,8 @@ pub enum Admission {
 
 /// Whether a caller may call by a portal of this label. Both can tell each other; the callee is never tainted.
 #[inline(never)]
-pub fn admit(
-    pool: &mut Pool,
+pub fn admit<M: Memory>(
+    pool: &mut Pool<M>,
     work: &mut Work,
     caller: &Labels,
     callee: &Labels,
@@ -455,17 +470,22 @@ pub fn admit_plain(caller: &Labels, callee: &Labels) -> Option<bool> {
 }
 
 /// Whether a domain may tell another one without tainting it.
-pub fn may_report(pool: &mut Pool, work: &mut Work, from: &Labels, to: &Labels) -> Result<bool, Stop> {
+pub fn may_report<M: Memory>(pool: &mut Pool<M>, work: &mut Work, from: &Labels, to: &Labels) -> Result<bool, Stop> {
     Ok(work.is_below(pool, from.send, to.receive)? && work.is_no_taint(pool, from.send, to.send)?)
 }
 
 /// Whether a domain may change an object of this label.
-pub fn may_change(pool: &mut Pool, work: &mut Work, send: Label, object: Label) -> Result<bool, Stop> {
+pub fn may_change<M: Memory>(pool: &mut Pool<M>, work: &mut Work, send: Label, object: Label) -> Result<bool, Stop> {
     work.is_below(pool, send, object)
 }
 
 /// Whether a domain may observe an object of this label; and if so, its send label from then on.
-pub fn observe(pool: &mut Pool, work: &mut Work, domain: &Labels, object: Label) -> Result<Option<Label>, Stop> {
+pub fn observe<M: Memory>(
+    pool: &mut Pool<M>,
+    work: &mut Work,
+    domain: &Labels,
+    object: Label,
+) -> Result<Option<Label>, Stop> {
     if !work.is_below(pool, object, domain.receive)? {
         return Ok(None);
     }
@@ -478,25 +498,30 @@ pub fn observe(pool: &mut Pool, work: &mut Work, domain: &Labels, object: Label)
 }
 
 /// Whether a domain may change an object of the label {1}. That takes no search.
-pub fn may_change_plain(pool: &Pool, domain: &Labels) -> bool {
+pub fn may_change_plain<M: Memory>(pool: &Pool<M>, domain: &Labels) -> bool {
     !pool.has(domain.send, Level::Two) && !pool.has(domain.send, Level::Three)
 }
 
 /// Whether a domain may observe and change an object of the label {1}, and that does not taint it. That takes no search.
-pub fn may_use_plain(pool: &Pool, domain: &Labels) -> bool {
+pub fn may_use_plain<M: Memory>(pool: &Pool<M>, domain: &Labels) -> bool {
     let accepts = !pool.has(domain.receive, Level::Star) && !pool.has(domain.receive, Level::Zero);
     accepts && may_change_plain(pool, domain) && !pool.has(domain.send, Level::Zero)
 }
 
 /// What a server that judges by itself may do for its caller with a thing of this label: observe it, change it.
-pub fn caller_may(pool: &mut Pool, work: &mut Work, caller: &Labels, thing: Label) -> Result<(bool, bool), Stop> {
+pub fn caller_may<M: Memory>(
+    pool: &mut Pool<M>,
+    work: &mut Work,
+    caller: &Labels,
+    thing: Label,
+) -> Result<(bool, bool), Stop> {
     let observes = work.is_below(pool, thing, caller.receive)? && work.is_no_taint(pool, thing, caller.send)?;
     Ok((observes, work.is_below(pool, caller.send, thing)?))
 }
 
 /// Whether a domain may make another with these labels.
-pub fn may_make(pool: &mut Pool, work: &mut Work, parent: &Labels, child: &Labels) -> Result<bool, Stop> {
-    let owned = work.mapped(pool, parent.send, three_if_owned)?;
+pub fn may_make<M: Memory>(pool: &mut Pool<M>, work: &mut Work, parent: &Labels, child: &Labels) -> Result<bool, Stop> {
+    let owned = work.mapped(pool, parent.send, &THREE_IF_OWNED)?;
     let accepted = work.higher(pool, parent.receive, owned)?;
     Ok(work.is_below(pool, parent.send, child.send)? && work.is_below(pool, child.receive, accepted)?)
 }
@@ -512,8 +537,8 @@ pub enum NotGiven {
 
 /// The label of an object that its maker names, of who pays now.
 #[inline(never)]
-pub fn given_to_object(
-    pool: &mut Pool,
+pub fn given_to_object<M: Memory>(
+    pool: &mut Pool<M>,
     work: &mut Work,
     send: Label,
     label: Label,
@@ -526,8 +551,8 @@ pub fn given_to_object(
 
 /// The labels of a child that its maker names, of who pays now.
 #[inline(never)]
-pub fn given(
-    pool: &mut Pool,
+pub fn given<M: Memory>(
+    pool: &mut Pool<M>,
     work: &mut Work,
     parent: &Labels,
     child: &Labels,
@@ -545,14 +570,20 @@ pub fn given(
 
 /// The least upper bound of two labels, or the greatest lower one.
 #[inline(never)]
-pub fn bound(pool: &mut Pool, work: &mut Work, one: Label, other: Label, is_lower: bool) -> Result<Label, Stop> {
-    let rule = if is_lower { Rule::Lower } else { Rule::Higher };
+pub fn bound<M: Memory>(
+    pool: &mut Pool<M>,
+    work: &mut Work,
+    one: Label,
+    other: Label,
+    is_lower: bool,
+) -> Result<Label, Stop> {
+    let rule = if is_lower { &Rule::LOWER } else { &Rule::HIGHER };
     let made = work.combined(pool, rule, one, other)?;
     Ok(pool.keep(made))
 }
 
 /// The same label, of who pays now.
-pub fn copied(pool: &mut Pool, work: &mut Work, label: Label) -> Result<Label, Stop> {
+pub fn copied<M: Memory>(pool: &mut Pool<M>, work: &mut Work, label: Label) -> Result<Label, Stop> {
     let copied = work.higher(pool, label, Label::of(Level::Star))?;
     Ok(pool.keep(copied))
 }
@@ -560,17 +591,17 @@ pub fn copied(pool: &mut Pool, work: &mut Work, label: Label) -> Result<Label, S
 /// The labels that a child has if nobody says otherwise: those of its maker, but it owns nothing, and accepts no taint above 2 of what its
 /// maker owns.
 #[inline(never)]
-pub fn inherited(pool: &mut Pool, work: &mut Work, maker: &Labels) -> Result<Labels, Stop> {
-    let send = work.mapped(pool, maker.send, |level| level.max(Level::One))?;
-    let most = work.mapped(pool, maker.send, two_if_owned)?;
+pub fn inherited<M: Memory>(pool: &mut Pool<M>, work: &mut Work, maker: &Labels) -> Result<Labels, Stop> {
+    let send = work.mapped(pool, maker.send, &ONE_OR_MORE)?;
+    let most = work.mapped(pool, maker.send, &TWO_IF_OWNED)?;
     let receive = work.lower(pool, maker.receive, most)?;
     Ok(Labels { send: pool.keep(send), receive: pool.keep(receive), is_explicit: false })
 }
 
 /// The label that an object has if nobody says otherwise: the send label of its maker's children.
 #[inline(never)]
-pub fn inherited_by_object(pool: &mut Pool, work: &mut Work, send: Label) -> Result<Label, Stop> {
-    let label = work.mapped(pool, send, |level| level.max(Level::One))?;
+pub fn inherited_by_object<M: Memory>(pool: &mut Pool<M>, work: &mut Work, send: Label) -> Result<Label, Stop> {
+    let label = work.mapped(pool, send, &ONE_OR_MORE)?;
     Ok(pool.keep(label))
 }
 
@@ -579,13 +610,13 @@ pub fn inherit_plain(maker: &Labels) -> Option<Labels> {
     let (send, receive) = (maker.send, maker.receive);
     (send.root.or(receive.root).is_none()).then(|| Labels {
         send: Label::of(send.default.max(Level::One)),
-        receive: Label::of(receive.default.min(two_if_owned(send.default))),
+        receive: Label::of(receive.default.min(TWO_IF_OWNED.of_first(send.default))),
         is_explicit: false,
     })
 }
 
 /// A send label that was raised by a label: what is owned stays so.
-pub fn raised(pool: &mut Pool, work: &mut Work, send: Label, by: Label) -> Result<Label, Stop> {
+pub fn raised<M: Memory>(pool: &mut Pool<M>, work: &mut Work, send: Label, by: Label) -> Result<Label, Stop> {
     let taint = work.but_owned(pool, by, send)?;
     let raised = work.higher(pool, send, taint)?;
     Ok(pool.keep(raised))
@@ -593,13 +624,23 @@ pub fn raised(pool: &mut Pool, work: &mut Work, send: Label, by: Label) -> Resul
 
 /// A send label with another level of a handle that is named, which may be owned. `None`: that would lower it.
 #[inline(never)]
-pub fn raised_at(pool: &mut Pool, send: Label, handle: Handle, level: Level) -> Result<Option<Label>, Exhausted> {
+pub fn raised_at<M: Memory>(
+    pool: &mut Pool<M>,
+    send: Label,
+    handle: Handle,
+    level: Level,
+) -> Result<Option<Label>, Exhausted> {
     if level < pool.get(send, handle) { Ok(None) } else { pool.set(send, handle, level).map(Some) }
 }
 
 /// A receive label with another level of a handle: only who owns it may raise that. `None`: that is refused.
 #[inline(never)]
-pub fn accepted_at(pool: &mut Pool, domain: &Labels, handle: Handle, level: Level) -> Result<Option<Label>, Exhausted> {
+pub fn accepted_at<M: Memory>(
+    pool: &mut Pool<M>,
+    domain: &Labels,
+    handle: Handle,
+    level: Level,
+) -> Result<Option<Label>, Exhausted> {
     let rises = level > pool.get(domain.receive, handle);
     if rises && pool.get(domain.send, handle) != Level::Star {
         return Ok(None);

@@ -187,16 +187,17 @@ pub fn dispatch(held: Held, what: u64, number: u64) -> Reply {
 #[inline(always)]
 fn chosen(cpu: Ref<Cpu>, number: u64) -> Link<Thread> {
     let held = cpu.held();
-    if number as usize == IDLE {
-        cpu.counts.dispatches.update(|value| value + 1);
-        idle(held);
-    }
     match numbers::by_number(held, number as usize) {
         Some(thread) if thread.can_run() && thread.cpu.get() == cpu => {
             cpu.counts.dispatches.update(|value| value + 1);
             return Some(thread);
         }
         Some(thread) if thread.moves.get() => turn_or_move(cpu, thread),
+        // No thread has this number.
+        None if number as usize == IDLE => {
+            cpu.counts.dispatches.update(|value| value + 1);
+            idle(held)
+        }
         _ => {}
     }
     None

@@ -6,6 +6,7 @@
 
 use super::{chain, numbers};
 use crate::cpus::{assembly, cpu};
+use crate::memory::labels::Pool;
 use crate::memory::mapping::Shown;
 use crate::memory::{labels, mapping, space};
 use crate::objects::{
@@ -18,7 +19,7 @@ use abi::layout::{ARCHIVE, ENTRY_BYTES, EXCEPTION, PAGE_FAULT, USER_END, WINDOWS
 use abi::rights::Kind;
 use core::cell::Cell;
 use flow::rules::{self, Admission, Labels, admit_plain};
-use flow::{Exhausted, Label, Pool};
+use flow::{Exhausted, Label};
 
 const PAGE: u64 = abi::PAGE_BYTES as u64;
 /// Bytes of user space where the boot archive is mapped.

@@ -8,10 +8,13 @@ use crate::pointer::{Fresh, Held, Nucleus, Ref};
 use abi::{Error, MAX_PORTAL_LABELS};
 use core::cell::Cell;
 use flow::rules::{self, Labels, Work};
-use flow::{Exhausted, Id, Label, Memory, Node, Owner, Pool, State};
+use flow::{Exhausted, Id, Label, Memory, Node, Owner, State};
 
 /// Bytes of a granule. A node's number is its offset in the direct map, in granules.
 const GRANULE: usize = 64;
+
+/// All labels of the nucleus.
+pub type Pool = flow::Pool<Nodes>;
 
 /// The memory of nodes while a [`Pool`] uses it.
 pub struct Nodes {
@@ -67,7 +70,7 @@ impl Memory for Nodes {
 static STATE: Nucleus<Cell<State>> = Nucleus::new(Cell::new(State::NEW));
 
 /// Runs `work` on the pool of labels; `payer` pays for new nodes.
-pub fn with<T>(held: Held, payer: Ref<Account>, work: impl FnOnce(&mut Pool<Nodes>) -> T) -> T {
+pub fn with<T>(held: Held, payer: Ref<Account>, work: impl FnOnce(&mut Pool) -> T) -> T {
     let state = STATE.get(held);
     let nodes = Nodes { held, refused: Cell::new(Error::TooManyHandles), given_back: None };
     let mut pool = Pool::resume(nodes, payer.address(), state.get());
@@ -86,7 +89,7 @@ pub fn with<T>(held: Held, payer: Ref<Account>, work: impl FnOnce(&mut Pool<Node
 }
 
 /// The cause of [`Exhausted`]: the account's error, or `TooManyHandles`: a label has no room for another handle so alike.
-pub fn refusal(pool: &Pool<Nodes>, _: Exhausted) -> Error {
+pub fn refusal(pool: &Pool, _: Exhausted) -> Error {
     pool.memory().refused.get()
 }
 
@@ -318,5 +321,4 @@ pub fn release_all(account: Ref<Account>, labels: &[Label]) {
     with(account.held(), account, |pool| labels.iter().for_each(|label| pool.release_later(*label)));
 }
 
-const _: () = assert!(size_of::<PortalLabels>() == size_of::<Node>());
-const _: () = assert!(size_of::<Labelled>() <= 2 * GRANULE && size_of::<Node>() == 4 * GRANULE);
+const _: () = assert!(size_of::<Labelled>() <= 2 * GRANULE && size_of::<Node>() == 8 * GRANULE);

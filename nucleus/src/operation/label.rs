@@ -2,7 +2,7 @@
 
 use super::operands::{Operands, in_steps};
 use crate::control::flows::{self, Change};
-use crate::memory::labels::{self, Nodes};
+use crate::memory::labels::{self, Pool};
 use crate::memory::portals::Content;
 use crate::objects::{Outcome, Stop};
 use crate::pointer::Nucleus;
@@ -10,7 +10,7 @@ use abi::rights::{self, Kind};
 use abi::{Error, op};
 use core::cell::Cell;
 use flow::rules::{self, Labels, Work};
-use flow::{Exhausted, Handle, Handles, Label, Level, Next, Pool};
+use flow::{Exhausted, Handle, Handles, Label, Level, Next};
 
 /// Generator of handles; None until it has a key.
 static HANDLES: Nucleus<Cell<Option<Handles>>> = Nucleus::new(Cell::new(None));
@@ -170,7 +170,7 @@ fn tidy(operands: &Operands) {
 }
 
 /// Replaces the label in the entry that word 1 names.
-fn replace(operands: &Operands, make: impl FnOnce(&mut Pool<Nodes>) -> Result<Label, Stop>) -> Outcome {
+fn replace(operands: &Operands, make: impl FnOnce(&mut Pool) -> Result<Label, Stop>) -> Outcome {
     let (entry, account) = (operands.entry(1, Kind::Label, rights::WRITE)?, operands.own().account);
     let made = labels::with(operands.held(), account, make)?;
     let old = Label::from_word(entry.word0.replace(made.word()));

@@ -8,6 +8,7 @@ use crate::control::{
     activation, chain, death, domain as domains, fault, flows, interrupt, numbers, port, ready, seats, thread,
 };
 use crate::cpus::cpu;
+use crate::memory::labels::Pool;
 use crate::memory::portals::Content;
 use crate::memory::{labels, mapping, slab, space};
 use crate::objects::{Account, Domain, OPEN, Outcome, Port, Runs, Semaphore, Stop, TRUSTED, Thread};
@@ -20,7 +21,7 @@ use abi::{
     Error, MAX_BADGE, MAX_COUNT, MAX_MEMBERS, MAX_SLICE_MICROSECONDS, MESSAGE_BYTES, PAGE_BYTES, PRIORITIES, op,
 };
 use flow::rules::{self, Labels, NotGiven, Work};
-use flow::{Label, Level, Pool};
+use flow::{Label, Level};
 use nucleus_sync::tokens::Tokens;
 use structures::quota::Paying;
 
