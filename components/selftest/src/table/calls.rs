@@ -51,6 +51,8 @@ pub const CASES: &[Case] = &[
 
 /// What a call to [`Hold`] waits for.
 static GATE: AtomicU64 = AtomicU64::new(0);
+/// That of the portals to the last [`Gate`].
+static BADGE: AtomicU64 = AtomicU64::new(0);
 static OPEN: AtomicU64 = AtomicU64::new(0);
 /// Calls that came, and that went to their end.
 static CAME: AtomicU64 = AtomicU64::new(0);
@@ -60,6 +62,10 @@ struct Hold;
 
 impl Serve for Hold {
     fn serve(request: &mut Request<'_>) -> Reply {
+        // A call whose caller was removed may begin here when the next case already runs.
+        if request.badge != BADGE.load(Ordering::SeqCst) {
+            return Reply::word(ANSWER);
+        }
         CAME.fetch_add(1, Ordering::SeqCst);
         match request.words[0] {
             SLEEP => drop(op::p(Entry(GATE.load(Ordering::SeqCst) as usize), NEVER)),
@@ -92,6 +98,7 @@ impl Gate {
         let service = Owned::new(server::service_with::<Hold>(abi_op::SERVICE_DEADLINE).map_err(text)?);
         let semaphore = Owned::new(op::semaphore_new(Entry::OWN, 0).map_err(text)?);
         GATE.store(semaphore.entry().0 as u64, Ordering::SeqCst);
+        BADGE.fetch_add(1, Ordering::SeqCst);
         for word in [&OPEN, &CAME, &WENT] {
             word.store(0, Ordering::SeqCst);
         }
@@ -100,8 +107,13 @@ impl Gate {
 
     fn portal(&self) -> Result<Owned, &'static str> {
         let portal = Owned::new(vacant().map_err(text)?);
-        op::portal_new(Entry::OWN, self.service.entry(), 0, portal.entry(), 0).map_err(text)?;
+        self.portal_for(Entry::OWN, portal.entry())?;
         Ok(portal)
+    }
+
+    /// A portal to its service for a domain, at this index or a free one.
+    fn portal_for(&self, domain: Entry, index: Entry) -> Result<Entry, &'static str> {
+        portal_to(domain, self.service.entry(), index)
     }
 
     /// Lets who waits go on, and sees to it that all who came go to their end.
@@ -112,6 +124,11 @@ impl Gate {
         }
         until(|| CAME.load(Ordering::SeqCst) == WENT.load(Ordering::SeqCst), "what was called does not go to its end")
     }
+}
+
+/// A portal to a service of the last gate, for a domain, at this index or a free one.
+fn portal_to(domain: Entry, service: Entry, index: Entry) -> Result<Entry, &'static str> {
+    op::portal_new(domain, service, BADGE.load(Ordering::SeqCst), index, 0).map_err(text)
 }
 
 /// Calls; 0, the number of an error, or 1000 for a wrong answer.
@@ -189,7 +206,7 @@ fn end_caller(turn: &mut Turn, end: End) -> Result<(), &'static str> {
     let gate = Gate::new()?;
     let account = Owned::new(op::account_new(Entry::OWN, 64).map_err(text)?);
     let child = Child::new(account.entry(), 0, 1 << turn.victim).map_err(text)?;
-    let portal = op::portal_new(child.domain.entry(), gate.service.entry(), 0, Entry(0), 0).map_err(text)?;
+    let portal = gate.portal_for(child.domain.entry(), Entry(0))?;
     let mode = turn.mode();
     let mut thread = None;
     if turn.when != Before {
@@ -316,7 +333,7 @@ fn entry_goes(turn: &mut Turn, goes: Goes) -> Result<(), &'static str> {
     // The copy is what goes, so that each turn has its own.
     let service = Owned::new(op::entry_duplicate(gate.service.entry(), rights::ALL).map_err(text)?);
     let portal = Owned::new(vacant().map_err(text)?);
-    op::portal_new(Entry::OWN, service.entry(), 0, portal.entry(), 0).map_err(text)?;
+    portal_to(Entry::OWN, service.entry(), portal.entry())?;
     let (entry, mode) = (portal.entry(), turn.mode());
     let act = || match goes {
         Goes::Revoked => op::entry_revoke(Entry::OWN, service.entry()),
@@ -463,7 +480,7 @@ fn lending(turn: &mut Turn) -> Result<(), &'static str> {
     SERVES.store(0, Ordering::SeqCst);
     let service = Owned::new(server::service::<Lends>().map_err(text)?);
     let portal = Owned::new(vacant().map_err(text)?);
-    op::portal_new(Entry::OWN, service.entry(), 0, portal.entry(), 0).map_err(text)?;
+    portal_to(Entry::OWN, service.entry(), portal.entry())?;
     let never = Owned::new(op::semaphore_new(Entry::OWN, 0).map_err(text)?);
     // On our CPU we would not come to open the gate for who runs with a higher priority than ours.
     let mode = if turn.actor == turn.victim { SLEEP } else { turn.mode() };

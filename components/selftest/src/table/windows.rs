@@ -52,6 +52,8 @@ const KNOWN: u64 = 5;
 static BLOCKS: Page = Page::new();
 
 static GATE: AtomicU64 = AtomicU64::new(0);
+/// That of the portals to the last [`Gate`].
+static BADGE: AtomicU64 = AtomicU64::new(0);
 static OPEN: AtomicU64 = AtomicU64::new(0);
 /// Calls that came, and that went to their end.
 static CAME: AtomicU64 = AtomicU64::new(0);
@@ -75,6 +77,10 @@ struct Looks;
 
 impl Serve for Looks {
     fn serve(request: &mut Request<'_>) -> Reply {
+        // A call whose caller was removed may begin here when the next case already runs.
+        if request.badge != get(&BADGE) {
+            return Reply::word(ANSWER);
+        }
         let mode = request.words[0];
         let Some(window) = Window::of(request) else { return Reply::word(0) };
         let look = || {
@@ -118,7 +124,8 @@ impl Gate {
         let shape = shape()?;
         let service = Owned::new(service_here::<Looks>(shape.entry()).map_err(text)?);
         let portal = Owned::new(table::allocate().map_err(text)?);
-        op::portal_new(Entry::OWN, service.entry(), 0, portal.entry(), 0).map_err(text)?;
+        let badge = BADGE.fetch_add(1, Ordering::SeqCst) + 1;
+        op::portal_new(Entry::OWN, service.entry(), badge, portal.entry(), 0).map_err(text)?;
         let semaphore = Owned::new(op::semaphore_new(Entry::OWN, 0).map_err(text)?);
         GATE.store(semaphore.entry().0 as u64, Ordering::SeqCst);
         for word in [&OPEN, &CAME, &WENT, &SEEN, &LEAKED, &source().0[1]] {
@@ -169,7 +176,8 @@ impl Lender {
         let child = Child::new(Entry::OWN, 0, cpus).map_err(text)?;
         child.show(source(), 0, true).map_err(text)?;
         child.show(&BLOCKS, 1, true).map_err(text)?;
-        let portal = op::portal_new(child.domain.entry(), gate.service.entry(), 0, Entry(0), 0).map_err(text)?;
+        let portal =
+            op::portal_new(child.domain.entry(), gate.service.entry(), get(&BADGE), Entry(0), 0).map_err(text)?;
         Ok(Self { child, portal, thread: None })
     }
 
