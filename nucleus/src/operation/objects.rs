@@ -139,7 +139,7 @@ pub fn domain_set(operands: &Operands) -> Outcome {
 
 /// Sets the labels of a new domain, as its maker requests.
 fn set_labels(operands: &Operands, domain: Ref<Domain>) -> Outcome {
-    let (own, account) = (operands.own().labels(), domain.account);
+    let (own, account) = (flows::of_maker(operands.own()), domain.account);
     if domain.maker != Some(operands.own()) {
         return Err(Error::NotMaker.into());
     }
@@ -217,7 +217,7 @@ pub fn only(label: Label) -> Labels {
 fn label_of_account(operands: &Operands, parent: Ref<Account>) -> Result<Label, Stop> {
     let send = operands.own().labels().send;
     if operands.word(4) != 0 {
-        let label = operands.label(4, rights::READ)?;
+        let (send, label) = (flows::of_maker(operands.own()).send, operands.label(4, rights::READ)?);
         let made = made_for(operands, parent, (labels::OBJECT, &[send, label]), &mut |pool, work| {
             Ok(rules::given_to_object(pool, work, send, label)?.map(only))
         });

@@ -123,7 +123,7 @@ pub fn heard(world: &World) -> Outcome<String> {
 }
 
 /// The label {handle `level`, 1}.
-fn label_at(world: &World, level: u64) -> Outcome<Owned> {
+pub fn label_at(world: &World, level: u64) -> Outcome<Owned> {
     let label = Owned::new(op::label_new(LabelFrom::Level(ONE)).map_err(text)?);
     op::label_put(label.entry(), world.handle, level).map_err(text)?;
     Ok(label)
@@ -151,8 +151,31 @@ pub fn owned_semaphore(world: &World) -> Outcome<String> {
     Ok(named(&ends))
 }
 
-/// The same of who writes a page of that label.
+/// The same of who writes a page of that label, which we show it.
 pub fn owned_page(world: &World) -> Outcome<String> {
+    written_by_owner(world, |child, page| {
+        let to = child.domain.entry().0 as u64;
+        raw::call(numbers::MAP, [to, page, PLACE, 0, MAP_READ | MAP_WRITE, 0]).map_err(text)?;
+        Ok(None)
+    })
+}
+
+/// The same of a page that it gets without a check, as nobody else has it, and shows another owner.
+pub fn shown_and_written(world: &World) -> Outcome<String> {
+    let account = world.account(Side::Usual).map_err(text)?;
+    let (other, _) = owner(world, STAR, &account)?;
+    written_by_owner(world, |child, page| {
+        raw::grant(child.domain.entry(), page, PLACE).map_err(text)?;
+        let to = child.give(other.domain.entry()).map_err(text)?.0 as u64;
+        // Each time somewhere else.
+        let place = FREE_START + to * 0x1000;
+        Ok(Some(operation(numbers::MAP, [to, PLACE, place, 0, MAP_READ, 0])))
+    })
+}
+
+/// An owner writes a page of the label {handle 0, 1}, and again when it is an owner still, and when it is none. It gets the page by `give`, which
+/// may want it to do a step before.
+fn written_by_owner(world: &World, mut give: impl FnMut(&Child, u64) -> Outcome<Option<Step>>) -> Outcome<String> {
     const OURS: u64 = FREE_START + 0x1200_0000;
     let mut said = Vec::new();
     for level in [STAR, ONE] {
@@ -161,8 +184,7 @@ pub fn owned_page(world: &World) -> Outcome<String> {
         let own = world.account(Side::Usual).map_err(text)?;
         let (child, change) = owner(world, level, &own)?;
         op::draw(raw::MEMORY, theirs.entry(), Entry::OWN, OURS, 0, MAP_READ | MAP_WRITE).map_err(text)?;
-        let to = child.domain.entry().0 as u64;
-        raw::call(numbers::MAP, [to, OURS, PLACE, 0, MAP_READ | MAP_WRITE, 0]).map_err(text)?;
+        let before = give(&child, OURS)?;
         let _writes = child.start(Program::Write).map_err(text)?;
         runtime::thread::sleep(20_000_000).map_err(text)?;
         if child.has_died() {
@@ -171,7 +193,7 @@ pub fn owned_page(world: &World) -> Outcome<String> {
         // Steps that end end the domain.
         let never = Owned::new(op::semaphore_new(Entry::OWN, 0).map_err(text)?);
         let waits = on_semaphore(child.give(never.entry()).map_err(text)?, [numbers::P, NEVER, 0, 0, 0, 0]);
-        STEPS.set_steps(0, &[change, waits]);
+        STEPS.set_steps(0, &[before.unwrap_or(change), change, waits]);
         let _changes = child.start(Program::Steps(0)).map_err(text)?;
         runtime::thread::sleep(20_000_000).map_err(text)?;
         said.push(if child.has_died() { "it may not" } else { "it writes" });

@@ -21,8 +21,8 @@ use runtime::port::{self, Options};
 use runtime::server::{self, ServeWord};
 
 use self::changes::{
-    call_cut, children, handled, heard, owned_page, owned_semaphore, page_cut, page_kept, removed, taint, wait_cut,
-    wait_kept,
+    call_cut, children, handled, heard, label_at, owned_page, owned_semaphore, page_cut, page_kept, removed,
+    shown_and_written, taint, wait_cut, wait_kept,
 };
 use self::operations::{Target, each, ports, semaphores};
 use self::world::{COMMON, FRAMES, MACHINE, MADE, NOBODYS, Outcome, STEPS, Side, World, named, text};
@@ -112,6 +112,27 @@ fn tainted_pages(world: &World) -> Outcome<String> {
         let shown = raw::call(numbers::MAP, [child.domain.entry().0 as u64, OURS, FREE_START, 0, rights, 0]);
         ends.push(shown.err().map_or(0, |error| error as u64));
         raw::give_up(OURS);
+    }
+    Ok(named(&ends))
+}
+
+/// A domain has a tainted page that nobody else has, which it gets without a check, and shows it to an owner of the handle: as an
+/// owner, and as one that may not read it.
+fn shown_unread(world: &World) -> Outcome<String> {
+    const OURS: u64 = FREE_START + 0x1400_0000;
+    let account = world.account(Side::Usual).map_err(text)?;
+    let owner = || {
+        let send = label_at(world, STAR)?;
+        child(&account, Some([send.entry(), world.receive.entry()])).map_err(text)
+    };
+    let mut ends = Vec::new();
+    for child in [owner()?, world.child(Side::Usual, &account).map_err(text)?] {
+        let other = owner()?;
+        let to = child.give(other.domain.entry()).map_err(text)?.0 as u64;
+        let theirs = world.account(Side::Tainted).map_err(text)?;
+        op::draw(raw::MEMORY, theirs.entry(), Entry::OWN, OURS, 0, MAP_READ | MAP_WRITE).map_err(text)?;
+        raw::grant(child.domain.entry(), OURS, PLACE).map_err(text)?;
+        ends.push(does(&child, &[operation(numbers::MAP, [to, PLACE, FREE_START, 0, MAP_READ, 0])])?);
     }
     Ok(named(&ends))
 }
@@ -328,12 +349,14 @@ impl ServeWord for Asked {
     }
 }
 
-fn answers() -> String {
+/// What a caller may do, as [`Asked`] answers.
+const MAY: [&str; 4] = ["nothing", "observe", "change", "both"];
+
+/// The answers since the last time, by their names.
+fn answers(names: [&str; 4]) -> String {
     let reported = ANSWERS.swap(1, Ordering::SeqCst);
     let count = (63 - reported.leading_zeros()) / 2;
-    let names = (0..count)
-        .rev()
-        .map(|number| ["nothing", "observe", "change", "both"][(reported >> (2 * number)) as usize & 3]);
+    let names = (0..count).rev().map(|number| names[(reported >> (2 * number)) as usize & 3]);
     names.collect::<Vec<_>>().join(", ")
 }
 
@@ -354,7 +377,37 @@ fn caller_may(world: &World) -> Outcome<String> {
             does(&child, &[on_semaphore(portal, [label.entry().0 as u64, 0, 0, 0, 0, 0])])?;
         }
     }
-    Ok(answers())
+    Ok(answers(MAY))
+}
+
+/// Says what the nucleus says of its caller: see `op::caller`.
+struct Known;
+
+impl ServeWord for Known {
+    fn serve(_: u64, _: [u64; 5]) -> u64 {
+        ANSWERS.store(ANSWERS.load(Ordering::SeqCst) << 2 | op::caller(), Ordering::SeqCst);
+        0
+    }
+}
+
+/// What is known of callers: the usual one, one that owns all and accepts all, one that only owns all, one that only accepts all. Only
+/// a trusted domain can make the last three.
+pub fn callers() -> Outcome<String> {
+    server::activations(1).map_err(text)?;
+    let service = Owned::new(server::word_service::<Known>().map_err(text)?);
+    let account = Owned::new(op::account_new(Entry::OWN, 4 * FRAMES).map_err(text)?);
+    for levels in [None, Some([STAR, THREE]), Some([STAR, TWO]), Some([ONE, THREE])] {
+        let labels = levels.map(|levels| levels.map(|level| op::label_new(LabelFrom::Level(level)).map(Owned::new)));
+        let labels = match labels {
+            Some([send, receive]) => Some([send.map_err(text)?, receive.map_err(text)?]),
+            None => None,
+        };
+        let child = child(&account, labels.as_ref().map(|labels| labels.each_ref().map(Owned::entry))).map_err(text)?;
+        let portal = asked_by(&child, &service)?;
+        does(&child, &[on_semaphore(portal, [0; 6])])?;
+    }
+    let said = answers(["another", "usual", "owns all", "unknown"]);
+    Ok(format!("callers that are usual, own and accept all, only own all, only accept all: {said}"))
 }
 
 /// The same of one label, which changes, of a caller whose labels change, and of another one, whose labels have changed as often.
@@ -375,7 +428,7 @@ fn caller_may_again(world: &World) -> Outcome<String> {
         let portal = asked_by(&child, &service)?;
         does(&child, &[on_semaphore(portal, [label.entry().0 as u64, 0, 0, 0, 0, 0])])?;
     }
-    Ok(answers())
+    Ok(answers(MAY))
 }
 
 /// Calls of ours by portals that ask for nothing, and by portals that taint must not reach.
@@ -445,6 +498,7 @@ pub fn lines() -> Vec<(&'static str, Outcome<String>)> {
         ("an untainted page for a tainted domain, to read and to write", pages(&world)),
         ("a tainted page for an untainted domain to read, and for a tainted one to write", tainted_pages(&world)),
         ("an untainted page that a tainted domain shows, if it writes it, and if not", shown_on(&world)),
+        ("a tainted page that an owner shows an owner, and that one shows who may not read it", shown_unread(&world)),
         ("a message that would taint who writes a page in common, and who reads it", page_kept(&world)),
         ("a wait while a message would taint its domain", wait_kept(&world)),
         ("an account of a tainted domain, and one with the label {1}", accounts(&world)),
@@ -452,6 +506,10 @@ pub fn lines() -> Vec<(&'static str, Outcome<String>)> {
         ("to be tainted as the maker accepts, and as it does not", heard(&world)),
         ("a semaphore of {h 0, 1} for an owner of h that stays one, and that does not", owned_semaphore(&world)),
         ("a page of {h 0, 1} for a writer that stays an owner of h, and that does not", owned_page(&world)),
+        (
+            "a page of {h 0, 1} that an owner of h shows and writes, if it stays one, and if not",
+            shown_and_written(&world),
+        ),
         ("calls of a usual domain to a usual one by portals of {3} and of {0}", plain_portals(&world)),
         ("calls of an untainted domain to untainted and tainted ones, and of a tainted one", calls(&world)),
         ("a call in flight to a domain that is tainted then", call_cut(&world)),
