@@ -7,16 +7,18 @@ use core::sync::atomic::Ordering;
 
 use abi::layout::ENTRY_BYTES;
 use abi::level::{ONE, STAR, THREE, TWO, ZERO};
+use abi::op::OperandKind;
 use abi::window::WRITABLE;
 use abi::{Control, Error, NEVER, expect, op as abi_op};
 use alloc::boxed::Box;
 use idl::WINDOW_PORTAL;
 use runtime::entry::Owned;
+use runtime::op::LabelFrom;
 use runtime::sync::Once;
-use runtime::{Entry, message, op};
+use runtime::{Entry, message, op, port};
 
 use super::case::{Case, one_of, text};
-use super::child::{Child, Page, Program, Service, word_address};
+use super::child::{Child, Page, Program, Service, Unit, word_address};
 use super::places::{Prng, RETURN, SLEEP, Turn, Victim, When, pause, play, until};
 use super::programs::PLACE;
 use crate::check::hold;
@@ -37,7 +39,8 @@ macro_rules! states {
             " who has a window", When::ALL, |turn| calls(turn, Change::$change, Way::Borrowed);
             " who tears a page away", When::ALL, |turn| tears(turn, Change::$change, Way::Out);
             " who gets a page", When::ALL, |turn| tears(turn, Change::$change, Way::In);
-            " who waits for a semaphore", SOME, |turn| waits(turn, Change::$change);
+            " who waits for a semaphore", SOME, |turn| waits(turn, Change::$change, OperandKind::Semaphore);
+            " who waits at a port", SOME, |turn| waits(turn, Change::$change, OperandKind::Port);
             " who waits for an activation", SOME, |turn| queues(turn, Change::$change);
             " who writes in common", RUNS, |turn| writes(turn, Change::$change);
         }
@@ -47,11 +50,12 @@ macro_rules! states {
     };
 }
 
-pub static CASES: [[Case; 9]; 4] = [
+pub static CASES: [[Case; 10]; 5] = [
     states!("a taint of", Taint),
     states!("less accepted by", Narrow),
     states!("a change that is refused, of", Refused),
     states!("a message that would taint", Message),
+    states!("a call that would taint", Call),
 ];
 
 const FLOW: u64 = Error::Flow as u64;
@@ -68,40 +72,48 @@ enum Change {
     Refused,
     /// It takes a message that taints it, unless that would end something: then the message vanishes.
     Message,
+    /// It calls a tainted domain, which taints it, unless that would end something: then the call is refused.
+    Call,
 }
 
 impl Change {
-    /// Says what [`Side::change`] will do.
-    fn prepare(self, side: &Side, random: &mut Prng) -> Result<(), &'static str> {
+    /// Whether it taints who makes it by what somebody else sends: that ends nothing.
+    fn contaminates(self) -> bool {
+        matches!(self, Self::Message | Self::Call)
+    }
+
+    /// Says what [`Side::change`] will do. What it gives must last until then.
+    fn prepare(self, side: &Side, random: &mut Prng) -> Result<Option<(Child, Owned)>, &'static str> {
         let handle = handle()?;
         let words = match self {
             Self::Taint => [abi_op::LABEL_SEND, handle, if random.below(2) == 0 { TWO } else { THREE }, 0, 0, 0],
             Self::Narrow => [abi_op::LABEL_RECEIVE, handle, ONE, 0, 0, 0],
             Self::Refused => [abi_op::LABEL_RECEIVE, handle, ZERO, 0, 0, 0],
-            Self::Message => return side.sends_itself(handle),
+            Self::Message => return side.sends_itself(handle).map(|()| None),
+            Self::Call => return side.has_tainted_callee(handle).map(Some),
         };
         set(CHANGE, abi_op::LABEL, words);
-        Ok(())
+        Ok(None)
     }
 
     /// Whether its domain is tainted after the change, by its status.
     fn taints(self, status: u64) -> Result<bool, &'static str> {
         match (self, status) {
-            (Self::Taint | Self::Message, 0) => Ok(true),
-            (Self::Narrow, 0) | (Self::Refused, FLOW) | (Self::Message, TIMEOUT) => Ok(false),
+            (Self::Taint | Self::Message | Self::Call, 0) => Ok(true),
+            (Self::Narrow, 0) | (Self::Refused | Self::Call, FLOW) | (Self::Message, TIMEOUT) => Ok(false),
             _ => Err("another result of the change"),
         }
     }
 
-    /// A message taints nobody whose call is in flight, or who writes a page in common.
+    /// A message or a call taints nobody whose call is in flight, or who writes a page in common.
     fn is_as_due(self, when: When, writes: bool, is_tainted: bool) -> Result<(), &'static str> {
         let is_right = match when {
-            _ if self != Self::Message => true,
+            _ if !self.contaminates() => true,
             Before | After => is_tainted != writes,
             Race => !(is_tainted && writes),
             Asleep | Busy => !is_tainted,
         };
-        hold(is_right, "a message taints, or does not")
+        hold(is_right, "a message or a call taints, or does not")
     }
 }
 
@@ -187,6 +199,21 @@ impl Side {
         Ok(())
     }
 
+    /// It has a portal to a domain so tainted by this handle that it is tainted by a call.
+    fn has_tainted_callee(&self, handle: u64) -> Result<(Child, Owned), &'static str> {
+        let made = || {
+            let labels = [LabelFrom::Level(ONE), LabelFrom::Level(TWO)].map(|from| op::label_new(from).map(Owned::new));
+            let [send, receive] = labels;
+            let (send, receive) = (send?, receive?);
+            op::label_put(send.entry(), handle, TWO)?;
+            let callee = Child::labelled(Unit::None, Entry::OWN, 1, NEVER, Some([send.entry(), receive.entry()]))?;
+            let (service, portal) = callee.portal_for(&self.child)?;
+            set(CHANGE, portal.0, [RETURN, 0, 0, 0, 0, 0]);
+            Ok((callee, service))
+        };
+        made().map_err(text)
+    }
+
     fn try_change(&self) -> u64 {
         obeyed(self.portal.entry(), CHANGE)
     }
@@ -214,7 +241,7 @@ fn calls(turn: &mut Turn, change: Change, way: Way) -> Result<(), &'static str> 
     CLOSED.0[0].store(0, Ordering::SeqCst);
     common().0[0].store(0, Ordering::SeqCst);
     // A caller that can write to a shared page is refused: a raise would forbid it the page.
-    let caller = Side::new(2, common(), change != Change::Message || way != Way::Out)?;
+    let caller = Side::new(2, common(), !change.contaminates() || way != Way::Out)?;
     let callee = Side::new(2, &CLOSED, false)?;
     let gate = Owned::new(op::semaphore_new(Entry::OWN, 0).map_err(text)?);
     let its = callee.child.give(gate.entry()).map_err(text)?.0 as u64;
@@ -232,7 +259,7 @@ fn calls(turn: &mut Turn, change: Change, way: Way) -> Result<(), &'static str> 
     let work = |mode| set(WORK, index, [mode, its, 0, 0, window[0], window[1]]);
     work(mode);
     let (entry, changes) = (caller.portal.entry(), if matches!(way, Way::Out | Way::Lent) { &caller } else { &callee });
-    change.prepare(changes, &mut turn.random)?;
+    let _kept = change.prepare(changes, &mut turn.random)?;
     let mut is_tainted = false;
     let act = |_: &Victim| changes.change(change).map(|is| is_tainted = is);
     let victim = play(turn, 3, move || obeyed(entry, WORK), act)?;
@@ -272,7 +299,7 @@ fn tears(turn: &mut Turn, change: Change, way: Way) -> Result<(), &'static str> 
     set(ACCEPT, abi_op::ACTIVATION_SET, [abi_op::ACTIVATION_TEAR, TORN, 0, 0, 0, 0]);
     hold(obeyed(callee.portal.entry(), ACCEPT) == 0, "no page is accepted")?;
     let (entry, changes) = (caller.portal.entry(), if way == Way::Out { &caller } else { &callee });
-    change.prepare(changes, &mut turn.random)?;
+    let _kept = change.prepare(changes, &mut turn.random)?;
     let mut is_tainted = false;
     let act = |_: &Victim| changes.change(change).map(|is| is_tainted = is);
     let victim = play(turn, 3, move || obeyed(entry, WORK), act)?;
@@ -304,21 +331,34 @@ fn granted() -> &'static Page {
     PAGE.get_or_make(|| Box::leak(Box::new(Page::new())))
 }
 
-/// A child waits for a semaphore that others have, too.
-fn waits(turn: &mut Turn, change: Change) -> Result<(), &'static str> {
+/// A child waits for a semaphore, or at a port, that others have, too.
+fn waits(turn: &mut Turn, change: Change, kind: OperandKind) -> Result<(), &'static str> {
     let side = Side::new(2, common(), false)?;
-    let semaphore = Owned::new(op::semaphore_new(Entry::OWN, 0).map_err(text)?);
-    let index = side.child.give(semaphore.entry()).map_err(text)?.0;
+    let object = match kind {
+        OperandKind::Port => op::port_new(Entry::OWN, (8, 1), Entry::OWN, Entry::OWN, 0),
+        _ => op::semaphore_new(Entry::OWN, 0),
+    };
+    let object = Owned::new(object.map_err(text)?);
+    let index = side.child.give(object.entry()).map_err(text)?.0;
+    const { assert!(abi_op::P == abi_op::RECEIVE, "both wait until word 1") };
     set(WORK, index, [abi_op::P, NEVER, 0, 0, 0, 0]);
     let entry = side.portal.entry();
-    change.prepare(&side, &mut turn.random)?;
+    let _kept = change.prepare(&side, &mut turn.random)?;
     let mut is_tainted = false;
     let act = |_: &Victim| side.change(change).map(|is| is_tainted = is);
     let victim = play(turn, 2, move || obeyed(entry, WORK), act)?;
     change.is_as_due(turn.when, false, is_tainted)?;
-    op::v(semaphore.entry()).map_err(text)?;
+    let given = match kind {
+        OperandKind::Port => port::send_words(object.entry(), &[1]),
+        _ => op::v(object.entry()),
+    };
+    given.map_err(text)?;
     hold(victim.finish()? == if is_tainted { FLOW } else { 0 }, "another result")?;
-    hold(op::p(semaphore.entry(), 0).is_ok() == is_tainted, "a token was lost or made")
+    let is_left = match kind {
+        OperandKind::Port => port::receive_words::<1>(object.entry(), 0).is_ok(),
+        _ => op::p(object.entry(), 0).is_ok(),
+    };
+    hold(is_left == is_tainted, "a token or a message was lost or made")
 }
 
 /// A child waits for the only activation of another one.
@@ -337,14 +377,14 @@ fn queues(turn: &mut Turn, change: Change) -> Result<(), &'static str> {
     holder.is_inside(2, true)?;
     set(WORK, index, [RETURN, 0, 0, 0, 0, 0]);
     let entry = side.portal.entry();
-    change.prepare(&side, &mut turn.random)?;
+    let _kept = change.prepare(&side, &mut turn.random)?;
     let mut is_tainted = false;
     let act = |_: &Victim| side.change(change).map(|is| is_tainted = is);
     let victim = play(turn, 2, move || obeyed(entry, WORK), act)?;
     op::v(gate.entry()).map_err(text)?;
     hold(holder.finish()? == 0, "who has the activation is disturbed")?;
-    // The call has not begun, so a message may taint who waits.
-    hold(is_tainted == matches!(change, Change::Taint | Change::Message), "it is tainted, or is not")?;
+    // The call has not begun, so a message or another call may taint who waits.
+    hold(is_tainted == (change == Change::Taint || change.contaminates()), "it is tainted, or is not")?;
     hold(victim.finish()? == if is_tainted { FLOW } else { 0 }, "another result")?;
     hold(message::call(held, [RETURN, 0, 0, 0, 0], Control(0)).is_ok(), "the activation is lost")
 }
@@ -368,7 +408,7 @@ fn writes(turn: &mut Turn, change: Change) -> Result<(), &'static str> {
     if turn.when == Busy {
         until(|| count() != 0, "the child does not write")?;
     }
-    change.prepare(&side, &mut turn.random)?;
+    let _kept = change.prepare(&side, &mut turn.random)?;
     let changed = side.try_change();
     if change == Change::Taint && turn.when != Before && changed != 0 {
         // It may have died of its next write before it said so.

@@ -1,10 +1,12 @@
 //! Who acts where and when: CPUs, instants, the thread to which things happen.
 
 use alloc::sync::Arc;
+use core::fmt::Write;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use abi::{Error, info};
 use runtime::op::{self, Schedule};
+use runtime::serial::Serial;
 use runtime::thread::{self, Thread};
 use runtime::{Entry, table};
 
@@ -113,12 +115,27 @@ pub fn until(condition: impl Fn() -> bool, otherwise: &'static str) -> Result<()
     while !condition() {
         // Between the two an emulator may run other CPUs for longer than that.
         if op::clock() > end {
-            return if condition() { Ok(()) } else { Err(otherwise) };
+            if condition() {
+                return Ok(());
+            }
+            print_threads();
+            return Err(otherwise);
         }
         thread::sleep(nap).map_err(|error| error.text())?;
         nap = (2 * nap).min(160 * MICROSECOND);
     }
     Ok(())
+}
+
+/// Prints where all threads are: something has not happened.
+fn print_threads() {
+    let mut to = Serial::new();
+    for thread in op::records::<info::Thread>(Entry::SPECIAL).flatten() {
+        let _ = writeln!(to, "{thread:?}");
+    }
+    for cpu in op::records::<info::Cpu>(Entry::SPECIAL).flatten() {
+        let _ = writeln!(to, "{cpu:?}");
+    }
 }
 
 /// Lets so much time pass that whatever runs on another CPU does something.
