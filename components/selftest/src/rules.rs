@@ -11,11 +11,13 @@ use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::fmt::Write;
 use core::sync::atomic::{AtomicU64, Ordering};
 use flow::specification::{self as rules, Admission, Label, Labels, Optional};
 use flow::{Handle, Level};
 use runtime::entry::Owned;
 use runtime::op::{self, LabelFrom, Schedule};
+use runtime::serial::Serial;
 use runtime::sync::Mutex;
 use runtime::thread::Thread;
 use runtime::{Entry, message};
@@ -34,8 +36,10 @@ const SLOTS: usize = 2;
 const EPISODE: u64 = 16;
 /// Domains that a step goes through, at most.
 const DEPTH: u64 = 3;
-/// Handles that nobody names, in labels of some episodes.
-const MANY: usize = 60;
+/// Handles that nobody names, in labels of some episodes: more than a leaf has room for.
+const MANY: usize = 150;
+/// Steps of a thread after which it prints how many it has done.
+const PRINTED: u64 = 50_000;
 /// Handles at a time, at most.
 const HANDLES: usize = 6;
 const ACTIVATIONS: u64 = 4;
@@ -705,6 +709,9 @@ impl World {
         for number in 0..steps {
             if number % EPISODE == 0 {
                 self.begin()?;
+            }
+            if number % PRINTED == PRINTED - 1 {
+                let _ = writeln!(Serial::new(), "rules: {} of {steps} steps", number + 1);
             }
             let who = self.below(DOMAINS);
             let step = match self.handles.len() < HANDLES && self.is_one_in(16) {

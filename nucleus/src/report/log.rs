@@ -117,7 +117,8 @@ impl Ring<'_> {
                 for bytes in bytes.chunks(PIECE) {
                     let mut text = [0; PIECE];
                     text[..bytes.len()].copy_from_slice(bytes);
-                    text.as_chunks_mut().0.iter_mut().for_each(|group| *group = printable(*group));
+                    let groups = text.as_chunks_mut().0.iter_mut().take(bytes.len().div_ceil(8));
+                    groups.for_each(|group| *group = printable(*group));
                     self.put(&text[..bytes.len()]);
                 }
             }
@@ -136,13 +137,12 @@ impl Ring<'_> {
     }
 
     fn put_number(&self, number: u64) {
-        if number >= 100_000_000 {
-            self.put_number(number / 100_000_000);
-            return self.put(&digits((number % 100_000_000) as u32));
+        if number >= EIGHT_DIGITS {
+            self.put_number(number / EIGHT_DIGITS);
+            return self.put(&digits((number % EIGHT_DIGITS) as u32));
         }
         let text = digits(number as u32);
-        let first = ((u64::from_le_bytes(text) & 0x0f0f_0f0f_0f0f_0f0f).trailing_zeros() as usize / 8).min(7);
-        self.put(&text[first..]);
+        self.put(&text[first_of(text)..]);
     }
 }
 
@@ -154,6 +154,14 @@ fn hex_digits(number: u32) -> [u8; 8] {
     word = (word | word << 4) & (ONES * 0xf);
     let letters = (word + ONES * 6) >> 4 & ONES;
     (word + ONES * b'0' as u64 + letters * (b'a' - b'0' - 10) as u64).to_be_bytes()
+}
+
+/// A number has more than eight digits from here on.
+const EIGHT_DIGITS: u64 = 100_000_000;
+
+/// Where a number without its leading zeros begins.
+fn first_of(digits: [u8; 8]) -> usize {
+    ((u64::from_le_bytes(digits) & 0x0f0f_0f0f_0f0f_0f0f).trailing_zeros() as usize / 8).min(7)
 }
 
 /// Eight decimal digits of a number below 10^8, computed at once: the number is split into halves of its digits three times,
@@ -221,11 +229,20 @@ pub fn line(held: Held, parts: &[Part]) {
 pub fn line_in(held: Held, part: usize, parts: &[Part], more: &[Part]) {
     let ring = LOG.get(held).ring(part);
     let microseconds = timer::nanoseconds() / 1000;
-    let mut fraction = *b".______] ";
-    fraction[1..7].copy_from_slice(&digits((microseconds % 1_000_000) as u32)[2..]);
-    ring.put(b"[");
-    ring.put_number(microseconds / 1_000_000);
-    ring.put(&fraction);
+    let seconds = microseconds / 1_000_000;
+    let (whole, fraction) = (digits((seconds % EIGHT_DIGITS) as u32), digits((microseconds % 1_000_000) as u32));
+    let mut time = *b"[________.______] ";
+    time[1..9].copy_from_slice(&whole);
+    time[10..16].copy_from_slice(&fraction[2..]);
+    let mut first = first_of(whole);
+    if seconds < EIGHT_DIGITS {
+        time[first] = b'[';
+    } else {
+        ring.put(b"[");
+        ring.put_number(seconds / EIGHT_DIGITS);
+        first = 1;
+    }
+    ring.put(&time[first..]);
     parts.iter().for_each(|part| ring.put_part(part));
     more.iter().for_each(|part| ring.put_part(part));
     ring.put(b"\n");
