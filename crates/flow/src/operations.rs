@@ -60,7 +60,7 @@ impl Relation {
     }
 }
 
-/// What of two levels becomes one, as tables.
+/// A rule that makes one level of two, as tables.
 #[derive(Debug)]
 pub(crate) struct Rule {
     /// By their [`pair`].
@@ -966,7 +966,8 @@ mod tests {
         }
     }
 
-    /// What becomes a single leaf in the end comes of parts of many nodes: no step makes those of earlier steps again.
+    /// A label with few entries is made of two large ones. Its entries come from many leaves; no step makes the leaves of earlier
+    /// steps again.
     #[test]
     fn a_step_makes_a_path_and_a_leaf() {
         /// From the root of ten thousand entries to a leaf, and a leaf that is divided.

@@ -15,7 +15,7 @@ use runtime::op::{self, LabelFrom};
 
 use super::world::{COMMON, FRAMES, MADE, NOBODYS, Outcome, STEPS, Side, World, child, does, named, status_of, text};
 use crate::raw;
-use crate::table::child::{Child, PLACE, Program, Step, on_semaphore, operation};
+use crate::table::child::{Child, PLACE, Program, Step, awaited, on_semaphore, operation};
 use crate::table::places::SLEEP;
 
 /// A domain taints itself.
@@ -26,14 +26,9 @@ pub fn taint(world: &World) -> Step {
 /// A thread waits for a semaphore, or at a port, when its domain is tainted, which it does itself.
 pub fn wait_cut(world: &World, kind: OperandKind) -> Outcome<String> {
     let (_account, child) = world.paid_child(Side::Usual)?;
-    let never = match kind {
-        OperandKind::Port => op::port_new(Entry::OWN, (0, 1), Entry::OWN, Entry::OWN, 0),
-        _ => op::semaphore_new(Entry::OWN, 0),
-    };
-    let never = Owned::new(never.map_err(text)?);
+    let never = awaited(kind).map_err(text)?;
     let index = child.give(never.entry()).map_err(text)?;
     let until = op::clock() + 200_000_000;
-    const { assert!(numbers::P == numbers::RECEIVE, "both wait until word 1") };
     STEPS.set_steps(0, &[on_semaphore(index, [numbers::P, until, 0, 0, 0, 0])]);
     STEPS.set_steps(256, &[taint(world), operation(numbers::THREAD_ID, [0; 6])]);
     let _waits = child.start(Program::Steps(0)).map_err(text)?;

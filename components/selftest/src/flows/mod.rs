@@ -349,7 +349,7 @@ impl ServeWord for Asked {
     }
 }
 
-/// What a caller may do, as [`Asked`] answers.
+/// The access of a caller, by the answer of [`Asked`].
 const MAY: [&str; 4] = ["nothing", "observe", "change", "both"];
 
 /// The answers since the last time, by their names.
@@ -390,8 +390,8 @@ impl ServeWord for Known {
     }
 }
 
-/// What is known of callers: the usual one, one that owns all and accepts all, one that only owns all, one that only accepts all. Only
-/// a trusted domain can make the last three.
+/// The answers of `op::caller` about four callers: with the usual labels, with S = {★} and R = {3}, with S alone, with R alone. Only a
+/// trusted domain can make the last three.
 pub fn callers() -> Outcome<String> {
     server::activations(1).map_err(text)?;
     let service = Owned::new(server::word_service::<Known>().map_err(text)?);

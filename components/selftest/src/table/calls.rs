@@ -107,13 +107,8 @@ impl Gate {
 
     fn portal(&self) -> Result<Owned, &'static str> {
         let portal = Owned::new(vacant().map_err(text)?);
-        self.portal_for(Entry::OWN, portal.entry())?;
+        portal_to(Entry::OWN, self.service.entry(), portal.entry())?;
         Ok(portal)
-    }
-
-    /// A portal to its service for a domain, at this index or a free one.
-    fn portal_for(&self, domain: Entry, index: Entry) -> Result<Entry, &'static str> {
-        portal_to(domain, self.service.entry(), index)
     }
 
     /// Lets who waits go on, and sees to it that all who came go to their end.
@@ -206,7 +201,7 @@ fn end_caller(turn: &mut Turn, end: End) -> Result<(), &'static str> {
     let gate = Gate::new()?;
     let account = Owned::new(op::account_new(Entry::OWN, 64).map_err(text)?);
     let child = Child::new(account.entry(), 0, 1 << turn.victim).map_err(text)?;
-    let portal = gate.portal_for(child.domain.entry(), Entry(0))?;
+    let portal = portal_to(child.domain.entry(), gate.service.entry(), Entry(0))?;
     let mode = turn.mode();
     let mut thread = None;
     if turn.when != Before {

@@ -3,6 +3,7 @@
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use abi::layout::{ENTRY_BYTES, STACKS_START};
+use abi::op::OperandKind;
 use abi::rights::{self, MAP_EXECUTE, MAP_GRANT, MAP_READ, MAP_WRITE, UNMAP_SELF};
 use abi::{Control, Error, PAGE_BYTES, op as abi_op};
 use runtime::entry::Owned;
@@ -301,6 +302,16 @@ impl Child {
     pub fn has_died(&self) -> bool {
         op::p(self.died.entry(), 0).is_ok()
     }
+}
+
+/// A semaphore of ours without tokens, or a port without messages. `P` waits for either until the time in word 1.
+pub fn awaited(kind: OperandKind) -> Result<Owned, Error> {
+    const { assert!(abi_op::P == abi_op::RECEIVE, "the same operation of both") };
+    let made = match kind {
+        OperandKind::Port => op::port_new(Entry::OWN, (8, 1), Entry::OWN, Entry::OWN, 0),
+        _ => op::semaphore_new(Entry::OWN, 0),
+    };
+    made.map(Owned::new)
 }
 
 /// A service of another domain, which is an entry there, and a call entry of ours to it, which goes with what we have of the service.

@@ -18,7 +18,7 @@ use runtime::sync::Once;
 use runtime::{Entry, message, op, port};
 
 use super::case::{Case, one_of, text};
-use super::child::{Child, Page, Program, Service, Unit, word_address};
+use super::child::{Child, Page, Program, Service, Unit, awaited, word_address};
 use super::places::{Prng, RETURN, SLEEP, Turn, Victim, When, pause, play, until};
 use super::programs::PLACE;
 use crate::check::hold;
@@ -334,13 +334,8 @@ fn granted() -> &'static Page {
 /// A child waits for a semaphore, or at a port, that others have, too.
 fn waits(turn: &mut Turn, change: Change, kind: OperandKind) -> Result<(), &'static str> {
     let side = Side::new(2, common(), false)?;
-    let object = match kind {
-        OperandKind::Port => op::port_new(Entry::OWN, (8, 1), Entry::OWN, Entry::OWN, 0),
-        _ => op::semaphore_new(Entry::OWN, 0),
-    };
-    let object = Owned::new(object.map_err(text)?);
+    let object = awaited(kind).map_err(text)?;
     let index = side.child.give(object.entry()).map_err(text)?.0;
-    const { assert!(abi_op::P == abi_op::RECEIVE, "both wait until word 1") };
     set(WORK, index, [abi_op::P, NEVER, 0, 0, 0, 0]);
     let entry = side.portal.entry();
     let _kept = change.prepare(&side, &mut turn.random)?;
