@@ -604,7 +604,7 @@ impl<M: Memory> Pool<M> {
     fn copied(&mut self, leaf: Id) -> Result<Option<Id>, Exhausted> {
         let node = self.node(leaf);
         let (levels, (entries, count)) = (node.levels(), node.copied_entries());
-        self.leaf(&entries[..count], levels, [Some(leaf), None])
+        self.new_leaf(Some(leaf), &entries[..count], levels)
     }
 
     /// The new node for more entries of a place of this depth than a leaf has. They are sorted.

@@ -9,6 +9,7 @@
 
 use core::cell::UnsafeCell;
 use core::fmt;
+use core::hint::spin_loop;
 use core::marker::PhantomData;
 use core::ops::{Deref, DerefMut};
 use core::sync::atomic::{AtomicU32, Ordering, fence};
@@ -21,6 +22,8 @@ const CONTENDED: u32 = 1 << 31;
 const CLAIMED: u32 = 1 << 30;
 /// The rest of the word.
 const OWNER: u32 = CLAIMED - 1;
+/// Looks at a mutex that is not free before a wait. An owner on another CPU has often freed it by then, and a wait and its V cost more.
+const SPINS: u32 = 64;
 
 /// The lock without the data.
 pub struct RawMutex<K: Kernel = Nucleus> {
@@ -56,6 +59,7 @@ impl<K: Kernel> RawMutex<K> {
     fn lock_contended(&self, me: u32) {
         let mut waited = false;
         loop {
+            self.spin();
             let word = self.word.load(Ordering::Relaxed);
             assert!(word & OWNER != me, "mutex locked again by the activation that holds it");
             if waited && word != 0 && self.claim(me) {
@@ -84,6 +88,17 @@ impl<K: Kernel> RawMutex<K> {
             waited = true;
             // An error (the wait was cancelled) is a reason to look again, like a surplus V.
             let _ = K::p_lending(semaphore, word & OWNER);
+        }
+    }
+
+    /// Waits a little, without the nucleus, until the mutex is free. One that is claimed will not be.
+    fn spin(&self) {
+        for _ in 0..SPINS {
+            let word = self.word.load(Ordering::Relaxed);
+            if word == 0 || word & CLAIMED != 0 {
+                return;
+            }
+            spin_loop();
         }
     }
 
