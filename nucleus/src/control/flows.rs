@@ -336,8 +336,8 @@ fn advance(domain: Ref<Domain>, labelled: Ref<Labelled>) -> Result<(), Stop> {
     };
     match (look, stage.part.next()) {
         (Look::Again, _) => {}
-        (Look::Past(done), _) => labelled.stage.set(Stage { done, side: false, ..stage }),
-        (Look::Over, Some(part)) => labelled.stage.set(Stage { part, done: 0, side: false, ..stage }),
+        (Look::Past(done), _) => labelled.stage.set(Stage { done, allowed: None, ..stage }),
+        (Look::Over, Some(part)) => labelled.stage.set(Stage { part, done: 0, allowed: None, ..stage }),
         (Look::Over, None) => end(domain, labelled, next),
     }
     Ok(())
@@ -561,15 +561,17 @@ fn stays(domain: Ref<Domain>, labelled: Ref<Labelled>, other: Ref<Domain>, how: 
         return Ok(Some(true));
     }
     let others_next = pending(other).and_then(|labelled| labelled.next.get());
-    let side = if stage.side { others_next.unwrap_or(other.labels()) } else { other.labels() };
+    let present = Some((other.number, other.version()));
+    let is_second = stage.allowed == present;
+    let side = others_next.filter(|_| is_second).unwrap_or(other.labels());
     let allowed = match how {
         How::Calls(portal) => may_call(domain, &next, &side, portal)?,
         How::IsCalled => may_call(domain, &side, &next, OPEN)?,
         How::Reports => may_report(domain, &next, &side)?,
         How::IsReportedTo => may_report(domain, &side, &next)?,
     };
-    if allowed && others_next.is_some() && !stage.side {
-        labelled.stage.set(Stage { side: true, ..stage });
+    if allowed && others_next.is_some() && !is_second {
+        labelled.stage.set(Stage { allowed: present, ..stage });
         return Ok(None);
     }
     Ok(Some(allowed))

@@ -57,8 +57,9 @@ pub struct Stage {
     pub part: Part,
     /// Progress within this part.
     pub done: u64,
-    /// The present relation is allowed by the other domain's present labels; its future labels are to be checked next.
-    pub side: bool,
+    /// Number and version of the other domain whose present labels allow the present relation; its future labels are to be
+    /// checked next.
+    pub allowed: Option<(u64, u32)>,
     /// Number of the activation that began the change.
     pub by: u8,
     /// Calls in flight that the new labels forbid are split. Otherwise such a call makes the change fail.

@@ -2,21 +2,22 @@
 
 use core::sync::atomic::Ordering;
 
-use abi::NEVER;
 use abi::layout::{EXCEPTION, FREE_START};
 use abi::level::{ONE, STAR, THREE, TWO, ZERO};
 use abi::op::{self as numbers, OperandKind};
 use abi::rights::{MAP_READ, MAP_WRITE};
+use abi::NEVER;
+use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use runtime::Entry;
 use runtime::entry::Owned;
-use runtime::op::{self, LabelFrom};
+use runtime::op::{self, LabelFrom, Schedule};
 
 use super::world::{COMMON, FRAMES, MADE, NOBODYS, Outcome, STEPS, Side, World, child, does, named, status_of, text};
 use crate::raw;
 use crate::table::child::{Child, PLACE, Program, Step, awaited, on_semaphore, operation};
-use crate::table::places::SLEEP;
+use crate::table::places::{SCHEDULE, SLEEP};
 
 /// A domain taints itself.
 pub fn taint(world: &World) -> Step {
@@ -216,6 +217,42 @@ pub fn call_cut(world: &World) -> Outcome<String> {
     runtime::thread::sleep(20_000_000).map_err(text)?;
     op::v(gate.entry()).map_err(text)?;
     Ok(named(&[status_of(&child)?]))
+}
+
+/// An owner of the handle is called, and both sides change at the same time. Each change alone would allow the call: the caller taints
+/// itself, which takes long, and meanwhile, each time a little later, the owner accepts less.
+pub fn both_change(world: &World) -> Outcome<String> {
+    const LATER: u64 = 20_000;
+    const TIMES: u64 = 50;
+    let account = world.account(Side::Usual).map_err(text)?;
+    let never = Owned::new(op::semaphore_new(Entry::OWN, 0).map_err(text)?);
+    let mut goes_on = 0;
+    for time in 0..TIMES {
+        let (callee, _) = owner(world, STAR, &account)?;
+        let caller = world.child(Side::Usual, &account).map_err(text)?;
+        let gate = Owned::new(op::semaphore_new(Entry::OWN, 0).map_err(text)?);
+        let (_service, portal) = callee.portal_for(&caller).map_err(text)?;
+        let its = callee.give(gate.entry()).map_err(text)?.0 as u64;
+        let begin = op::clock() + 3_000_000;
+        let changes = |child: &Child, at, label, level| {
+            let semaphore = child.give(never.entry()).map_err(text)?;
+            let wait = |until| on_semaphore(semaphore, [numbers::P, until, 0, 0, 0, 0]);
+            Ok::<_, String>([wait(at), operation(numbers::LABEL, [label, world.handle, level, 0, 0, 0]), wait(NEVER)])
+        };
+        STEPS.set_steps(0, &[on_semaphore(portal, [SLEEP, its, 0, 0, 0, 0])]);
+        STEPS.set_steps(128, &changes(&caller, begin, numbers::LABEL_SEND, TWO)?);
+        STEPS.set_steps(256, &changes(&callee, begin + time * LATER, numbers::LABEL_RECEIVE, ONE)?);
+        let _calls = caller.start(Program::Steps(0)).map_err(text)?;
+        let slow = caller.start(Program::Steps(128)).map_err(text)?;
+        let lower = Schedule { priority: SCHEDULE.priority - 1, ..SCHEDULE };
+        op::thread_schedule(slow.entry(), lower).map_err(text)?;
+        let _changes = callee.start(Program::Steps(256)).map_err(text)?;
+        runtime::thread::sleep(5_000_000).map_err(text)?;
+        // Its end would be refused, too.
+        goes_on += u32::from(!caller.has_died());
+        op::v(gate.entry()).map_err(text)?;
+    }
+    Ok(format!("{goes_on} of {TIMES} go on"))
 }
 
 /// A domain taints itself whose exceptions another one handles: so tainted that it accepts that, and not.

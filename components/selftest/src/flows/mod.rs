@@ -21,7 +21,7 @@ use runtime::port::{self, Options};
 use runtime::server::{self, ServeWord};
 
 use self::changes::{
-    call_cut, children, handled, heard, label_at, owned_page, owned_semaphore, page_cut, page_kept, removed,
+    both_change, call_cut, children, handled, heard, label_at, owned_page, owned_semaphore, page_cut, page_kept, removed,
     shown_and_written, taint, wait_cut, wait_kept,
 };
 use self::operations::{Target, each, ports, semaphores};
@@ -513,6 +513,7 @@ pub fn lines() -> Vec<(&'static str, Outcome<String>)> {
         ("calls of a usual domain to a usual one by portals of {3} and of {0}", plain_portals(&world)),
         ("calls of an untainted domain to untainted and tainted ones, and of a tainted one", calls(&world)),
         ("a call in flight to a domain that is tainted then", call_cut(&world)),
+        ("a call in flight while its caller is tainted and its callee accepts less", both_change(&world)),
         ("to be tainted as the handler of exceptions accepts, and as it does not", handled(&world)),
         ("a line of an untainted domain in the log, and of a tainted one", log(&world)),
         ("the log on a fault of an untainted domain, and of a tainted one", reported(&world)),
