@@ -2,11 +2,11 @@
 
 use core::sync::atomic::Ordering;
 
+use abi::NEVER;
 use abi::layout::{EXCEPTION, FREE_START};
 use abi::level::{ONE, STAR, THREE, TWO, ZERO};
 use abi::op::{self as numbers, OperandKind};
 use abi::rights::{MAP_READ, MAP_WRITE};
-use abi::NEVER;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;

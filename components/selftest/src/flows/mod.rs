@@ -21,8 +21,8 @@ use runtime::port::{self, Options};
 use runtime::server::{self, ServeWord};
 
 use self::changes::{
-    both_change, call_cut, children, handled, heard, label_at, owned_page, owned_semaphore, page_cut, page_kept, removed,
-    shown_and_written, taint, wait_cut, wait_kept,
+    both_change, call_cut, children, handled, heard, label_at, owned_page, owned_semaphore, page_cut, page_kept,
+    removed, shown_and_written, taint, wait_cut, wait_kept,
 };
 use self::operations::{Target, each, ports, semaphores};
 use self::world::{COMMON, FRAMES, MACHINE, MADE, NOBODYS, Outcome, STEPS, Side, World, named, text};

@@ -12,6 +12,7 @@ use runtime::{Entry, message, op};
 
 use super::case::{Case, one_of, text};
 use super::child::{Child, Page, Program};
+use super::late::Calls;
 use super::places::{PATIENCE, RETURN, RUN, SLEEP, Turn, Victim, When, code, pin, play, reported, until, vacant};
 use super::programs::ANSWER;
 use crate::check::hold;
@@ -49,11 +50,8 @@ pub const CASES: &[Case] = &[
 
 // The service that is ours.
 
-/// What a call to [`Hold`] waits for.
-static GATE: AtomicU64 = AtomicU64::new(0);
-/// That of the portals to the last [`Gate`].
-static BADGE: AtomicU64 = AtomicU64::new(0);
-static OPEN: AtomicU64 = AtomicU64::new(0);
+/// The calls to [`Hold`].
+static CALLS: Calls = Calls::new();
 /// Calls that came, and that went to their end.
 static CAME: AtomicU64 = AtomicU64::new(0);
 static WENT: AtomicU64 = AtomicU64::new(0);
@@ -62,29 +60,26 @@ struct Hold;
 
 impl Serve for Hold {
     fn serve(request: &mut Request<'_>) -> Reply {
-        // A call whose caller was removed may begin here when the next case already runs.
-        if request.badge != BADGE.load(Ordering::SeqCst) {
-            return Reply::word(ANSWER);
-        }
-        CAME.fetch_add(1, Ordering::SeqCst);
-        match request.words[0] {
-            SLEEP => drop(op::p(Entry(GATE.load(Ordering::SeqCst) as usize), NEVER)),
-            RUN => {
-                while OPEN.load(Ordering::SeqCst) == 0 {
-                    core::hint::black_box(());
+        CALLS.serve(request.badge, || {
+            CAME.fetch_add(1, Ordering::SeqCst);
+            match request.words[0] {
+                SLEEP => CALLS.wait(),
+                RUN => {
+                    while !CALLS.is_open() {
+                        core::hint::black_box(());
+                    }
                 }
+                _ => {}
             }
-            _ => {}
-        }
-        WENT.fetch_add(1, Ordering::SeqCst);
-        Reply::word(ANSWER)
+            WENT.fetch_add(1, Ordering::SeqCst);
+            Reply::word(ANSWER)
+        })
     }
 }
 
-/// Our service with what its calls wait for.
+/// Our service.
 struct Gate {
     service: Owned,
-    semaphore: Owned,
 }
 
 impl Gate {
@@ -96,13 +91,11 @@ impl Gate {
             *made = true;
         }
         let service = Owned::new(server::service_with::<Hold>(abi_op::SERVICE_DEADLINE).map_err(text)?);
-        let semaphore = Owned::new(op::semaphore_new(Entry::OWN, 0).map_err(text)?);
-        GATE.store(semaphore.entry().0 as u64, Ordering::SeqCst);
-        BADGE.fetch_add(1, Ordering::SeqCst);
-        for word in [&OPEN, &CAME, &WENT] {
+        CALLS.begin()?;
+        for word in [&CAME, &WENT] {
             word.store(0, Ordering::SeqCst);
         }
-        Ok(Self { service, semaphore })
+        Ok(Self { service })
     }
 
     fn portal(&self) -> Result<Owned, &'static str> {
@@ -113,17 +106,15 @@ impl Gate {
 
     /// Lets who waits go on, and sees to it that all who came go to their end.
     fn open(&self, sleepers: u64) -> Result<(), &'static str> {
-        OPEN.store(1, Ordering::SeqCst);
-        for _ in 0..sleepers {
-            op::v(self.semaphore.entry()).map_err(text)?;
-        }
+        CALLS.open();
+        CALLS.let_go(sleepers)?;
         until(|| CAME.load(Ordering::SeqCst) == WENT.load(Ordering::SeqCst), "what was called does not go to its end")
     }
 }
 
 /// A portal to a service of the last gate, for a domain, at this index or a free one.
 fn portal_to(domain: Entry, service: Entry, index: Entry) -> Result<Entry, &'static str> {
-    op::portal_new(domain, service, BADGE.load(Ordering::SeqCst), index, 0).map_err(text)
+    op::portal_new(domain, service, CALLS.badge(), index, 0).map_err(text)
 }
 
 /// Calls; 0, the number of an error, or 1000 for a wrong answer.

@@ -13,6 +13,7 @@ mod case;
 pub mod child;
 mod floating;
 mod labels;
+mod late;
 pub mod places;
 pub mod programs;
 mod revoked;

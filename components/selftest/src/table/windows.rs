@@ -15,6 +15,7 @@ use runtime::{Entry, op, table};
 
 use super::case::{Case, one_of, text};
 use super::child::{self, Child, Page, Program, Question, block, set_block};
+use super::late::Calls;
 use super::places::{RETURN, SLEEP, Turn, Victim, When, code, pause, pin_thread, play, until};
 use super::programs::{ANSWER, PLACE, word};
 use crate::check::hold;
@@ -51,10 +52,8 @@ const THEIRS: u64 = 3;
 const KNOWN: u64 = 5;
 static BLOCKS: Page = Page::new();
 
-static GATE: AtomicU64 = AtomicU64::new(0);
-/// That of the portals to the last [`Gate`].
-static BADGE: AtomicU64 = AtomicU64::new(0);
-static OPEN: AtomicU64 = AtomicU64::new(0);
+/// The calls to [`Looks`].
+static CALLS: Calls = Calls::new();
 /// Calls that came, and that went to their end.
 static CAME: AtomicU64 = AtomicU64::new(0);
 static WENT: AtomicU64 = AtomicU64::new(0);
@@ -77,40 +76,39 @@ struct Looks;
 
 impl Serve for Looks {
     fn serve(request: &mut Request<'_>) -> Reply {
-        // A call whose caller was removed may begin here when the next case already runs.
-        if request.badge != get(&BADGE) {
-            return Reply::word(ANSWER);
-        }
-        let mode = request.words[0];
-        let Some(window) = Window::of(request) else { return Reply::word(0) };
-        let look = || {
-            let mut word = [0; 8];
-            window.read(0, &mut word);
-            window.write(8, &THEIRS.to_le_bytes());
-            SEEN.store(u64::from_le_bytes(word), Ordering::SeqCst);
-            if get(&SEEN) == SECRET {
-                LEAKED.store(1, Ordering::SeqCst);
-            }
-        };
-        look();
-        CAME.fetch_add(1, Ordering::SeqCst);
-        while mode != RETURN && get(&OPEN) == 0 {
-            if mode == SLEEP {
-                let _ = op::p(Entry(get(&GATE) as usize), NEVER);
-            }
-            look();
-        }
-        look();
-        WENT.fetch_add(1, Ordering::SeqCst);
-        Reply::word(ANSWER)
+        CALLS.serve(request.badge, || looks(request))
     }
 }
 
-/// Our service with a portal to it, and what its calls wait for.
+fn looks(request: &mut Request<'_>) -> Reply {
+    let mode = request.words[0];
+    let Some(window) = Window::of(request) else { return Reply::word(0) };
+    let look = || {
+        let mut word = [0; 8];
+        window.read(0, &mut word);
+        window.write(8, &THEIRS.to_le_bytes());
+        SEEN.store(u64::from_le_bytes(word), Ordering::SeqCst);
+        if get(&SEEN) == SECRET {
+            LEAKED.store(1, Ordering::SeqCst);
+        }
+    };
+    look();
+    CAME.fetch_add(1, Ordering::SeqCst);
+    while mode != RETURN && !CALLS.is_open() {
+        if mode == SLEEP {
+            CALLS.wait();
+        }
+        look();
+    }
+    look();
+    WENT.fetch_add(1, Ordering::SeqCst);
+    Reply::word(ANSWER)
+}
+
+/// Our service with a portal to it.
 struct Gate {
     service: Owned,
     portal: Owned,
-    semaphore: Owned,
 }
 
 impl Gate {
@@ -124,22 +122,20 @@ impl Gate {
         let shape = shape()?;
         let service = Owned::new(service_here::<Looks>(shape.entry()).map_err(text)?);
         let portal = Owned::new(table::allocate().map_err(text)?);
-        let badge = BADGE.fetch_add(1, Ordering::SeqCst) + 1;
-        op::portal_new(Entry::OWN, service.entry(), badge, portal.entry(), 0).map_err(text)?;
-        let semaphore = Owned::new(op::semaphore_new(Entry::OWN, 0).map_err(text)?);
-        GATE.store(semaphore.entry().0 as u64, Ordering::SeqCst);
-        for word in [&OPEN, &CAME, &WENT, &SEEN, &LEAKED, &source().0[1]] {
+        CALLS.begin()?;
+        op::portal_new(Entry::OWN, service.entry(), CALLS.badge(), portal.entry(), 0).map_err(text)?;
+        for word in [&CAME, &WENT, &SEEN, &LEAKED, &source().0[1]] {
             word.store(0, Ordering::SeqCst);
         }
         source().0[0].store(KNOWN, Ordering::SeqCst);
-        Ok(Self { service, portal, semaphore })
+        Ok(Self { service, portal })
     }
 
     /// Lets who waits go on, and sees to it that all who came go to their end.
     fn open(&self) -> Result<(), &'static str> {
-        OPEN.store(1, Ordering::SeqCst);
+        CALLS.open();
         // A call that was cut off may wait, and the next one of the same caller.
-        (0..2).try_for_each(|_| op::v(self.semaphore.entry())).map_err(text)?;
+        CALLS.let_go(2)?;
         until(|| get(&CAME) == get(&WENT), "what was called does not go to its end")
     }
 
@@ -177,7 +173,7 @@ impl Lender {
         child.show(source(), 0, true).map_err(text)?;
         child.show(&BLOCKS, 1, true).map_err(text)?;
         let portal =
-            op::portal_new(child.domain.entry(), gate.service.entry(), get(&BADGE), Entry(0), 0).map_err(text)?;
+            op::portal_new(child.domain.entry(), gate.service.entry(), CALLS.badge(), Entry(0), 0).map_err(text)?;
         Ok(Self { child, portal, thread: None })
     }
 
@@ -302,7 +298,7 @@ fn moved(turn: &mut Turn) -> Result<(), &'static str> {
         turn.delay();
         source().0[0].store(KNOWN + round, Ordering::SeqCst);
         source().0[1].store(0, Ordering::SeqCst);
-        op::v(gate.semaphore.entry()).map_err(text)?;
+        CALLS.let_go(1)?;
         until(|| get(&SEEN) == KNOWN + round, "what is written is not seen")?;
         until(|| get(&source().0[1]) == THEIRS, "what it writes is not here")?;
     }
@@ -324,7 +320,7 @@ fn borrower_dies(turn: &mut Turn) -> Result<(), &'static str> {
     let borrower = Child::new(Entry::OWN, 2, NEVER).map_err(text)?;
     static CLOSED: Page = Page::new();
     borrower.show(&CLOSED, 0, false).map_err(text)?;
-    let its = borrower.give(gate.semaphore.entry()).map_err(text)?.0 as u64;
+    let its = borrower.give(CALLS.semaphore()).map_err(text)?.0 as u64;
     let (_service, portal) = borrower.portal_of(shape()?.entry()).map_err(text)?;
     let (entry, mode) = (portal.entry(), turn.mode());
     let mut borrower = Some(borrower);
