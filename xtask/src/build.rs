@@ -73,6 +73,11 @@ pub type Program = (String, Vec<String>);
 pub struct Programs(BTreeMap<Program, PathBuf>);
 
 impl Programs {
+    /// The files of all.
+    pub fn files(&self) -> impl Iterator<Item = &Path> {
+        self.0.values().map(PathBuf::as_path)
+    }
+
     /// The file of a program that was built.
     pub fn file(&self, program: &Program) -> Result<&Path> {
         self.0.get(program).map(PathBuf::as_path).with_context(|| format!("`{}` was not built", program.0))
@@ -173,6 +178,9 @@ fn cargo(
         .env("CARGO_ENCODED_RUSTFLAGS", flags.join("\u{1f}"))
         .env_remove("RUSTFLAGS")
         .stdin(Stdio::null());
+    if project.is_quiet {
+        command.stderr(Stdio::null());
+    }
     let status = command.status().context("cannot start cargo")?;
     if !status.success() {
         return Err(BuildFailed(what.into()).into());

@@ -320,9 +320,28 @@ pub struct TestOptions {
     /// With `--mutants`: only compile each, which takes minutes where running all takes hours
     #[arg(long, requires = "mutants")]
     pub compile: bool,
+    /// With `--mutants`: instead of those of the list, some that are made from the sources
+    #[arg(long, requires = "mutants", conflicts_with_all = ["compile", "names"])]
+    pub generated: bool,
+    #[command(flatten)]
+    pub which: Generated,
     /// List groups, boot tests, mutants and, when they are built, host tests
     #[arg(long)]
     pub list: bool,
+}
+
+/// Which mutants are generated.
+#[derive(Args, Clone)]
+pub struct Generated {
+    /// With `--generated`: decides which ones and in which order [default: by the commit]
+    #[arg(long, requires = "generated", value_name = "NUMBER")]
+    pub seed: Option<u64>,
+    /// With `--generated`: so many
+    #[arg(long, requires = "generated", value_name = "NUMBER", default_value_t = 10)]
+    pub count: usize,
+    /// With `--generated`: only of this source file, or of those in this folder
+    #[arg(long, requires = "generated", value_name = "PATH")]
+    pub file: Option<PathBuf>,
 }
 
 /// `./x new`

@@ -413,7 +413,7 @@ mod tests {
     #[test]
     fn an_account_holds_at_least_its_program() -> Result<()> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-        let project = Project { target: root.join("target"), root, isa: Isa::default() };
+        let project = Project::in_folder(root);
         let mut system = System::read(&project, Path::new("systems/minimal.toml"))?;
         let sched = system.description.components.iter_mut().find(|component| component.name.value == "sched");
         sched.context("has no scheduler")?.account = At { value: 12, line: 7 };
@@ -433,7 +433,7 @@ mod tests {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
         let more = "\n[[component]]\nname = \"more\"\nbinary = \"timed\"\naccount = \"2M\"\npriority = 28\nrestart = \"always\"\n";
         for isa in Isa::ALL {
-            let project = Project { target: root.join("target"), root: root.clone(), isa };
+            let project = Project::in_folder(root.clone()).on(isa);
             let system = System::read_with(&project, Path::new("systems/default.toml"), more)?;
             for cpus in [1, 2, 4, 8] {
                 system.plan(&project, Some(Size::of(USUAL_MEMORY, cpus)?))?;
@@ -445,7 +445,7 @@ mod tests {
     #[test]
     fn a_program_that_is_not_there_is_reported_with_those_that_are() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-        let project = Project { target: root.join("target"), root, isa: Isa::default() };
+        let project = Project::in_folder(root);
         let system = System::read(&project, Path::new("systems/default.toml")).unwrap();
         assert_eq!(system.program_called("names", &[]).unwrap(), ("names".into(), Vec::new()));
         assert_eq!(system.program_called("cpus", &[]).unwrap().0, "inspect");

@@ -16,6 +16,8 @@ pub struct Project {
     pub target: PathBuf,
     /// For what is built.
     pub isa: Isa,
+    /// Builds say nothing, not even why they fail.
+    pub is_quiet: bool,
 }
 
 impl Project {
@@ -26,7 +28,12 @@ impl Project {
             bail!("{} is not the root of Cairn's repository: start this tool as ./x", root.display());
         }
         let target = std::env::var_os("CARGO_TARGET_DIR").map_or("target".into(), PathBuf::from);
-        Ok(Self { target: root.join(target), root, isa: Isa::default() })
+        Ok(Self { target: root.join(target), ..Self::in_folder(root) })
+    }
+
+    /// The project in this folder.
+    pub fn in_folder(root: PathBuf) -> Self {
+        Self { target: root.join("target"), root, isa: Isa::default(), is_quiet: false }
     }
 
     /// The same, to build for this ISA.
@@ -142,7 +149,7 @@ mod tests {
     #[test]
     fn scratch_folders_differ_and_go() {
         let target = std::env::temp_dir().join(format!("cairn-test-{}", std::process::id()));
-        let project = Project { root: target.clone(), target: target.clone(), isa: Isa::default() };
+        let project = Project { target: target.clone(), ..Project::in_folder(target.clone()) };
         // No process has this number: Linux counts to 4,194,304.
         let leftover = target.join("run/99999999-0");
         fs::create_dir_all(&leftover).unwrap();
@@ -172,7 +179,7 @@ mod tests {
     #[test]
     fn names_of_crates_do_not_climb() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_path_buf();
-        let project = Project { target: root.join("target"), root, isa: Isa::default() };
+        let project = Project::in_folder(root);
         assert_eq!(project.bare_program("components", "../nucleus"), None);
         assert_eq!(project.bare_program("components", ""), None);
         assert_eq!(project.bare_program("components", "no-such"), None);

@@ -145,14 +145,13 @@ pub fn prepare(project: &Project, options: &MachineOptions, exec: Option<&str>) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::isa::Isa;
     use anyhow::Result;
     use std::path::Path;
 
     #[test]
     fn a_machine_has_the_memory_of_its_description() -> Result<()> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-        let project = Project { target: root.join("target"), root, isa: Isa::default() };
+        let project = Project::in_folder(root);
         let mut system = System::read(&project, Path::new("systems/minimal.toml"))?;
         // Too little is not made more: the check says which line is too small.
         for (frames, memory) in [(128 * 256, "128M"), (128 * 256 + 1, "131076K"), (256, "1M")] {
@@ -165,7 +164,7 @@ mod tests {
     #[test]
     fn a_machine_of_many_cpus_has_the_memory_that_they_need_and_that_is_said() -> Result<()> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-        let project = Project { target: root.join("target"), root, isa: Isa::default() };
+        let project = Project::in_folder(root);
         let system = System::read(&project, Path::new("systems/default.toml"))?;
         for cpus in [1, 2, 4, 16] {
             let needed = system.description.frames_needed(cpus) * 4 / 1024;

@@ -156,7 +156,7 @@ mod tests {
     #[test]
     fn the_tree_has_interfaces() -> Result<()> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-        let project = Project { target: root.join("target"), root, isa: crate::isa::Isa::default() };
+        let project = Project::in_folder(root);
         for (program, interfaces) in
             [("netd", &["Connection", "Listener"][..]), ("virtio-net", &["Nic"]), ("ramfs", &["FileSystem"])]
         {

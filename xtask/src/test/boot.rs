@@ -7,11 +7,12 @@ use super::time_server::{self, TimeServer};
 use super::traced;
 use super::{ask, device_trees, figures, load, wire};
 use crate::build::{self, Checks, Program, Programs};
+use crate::elf;
 use crate::emulator::{self, Console, End, Fetch, Machine, Step};
 use crate::image::{self, Size, System};
 use crate::install;
 use crate::isa::{Boards, Isa};
-use crate::project::Project;
+use crate::project::{Project, read};
 use crate::trace::{self, Run};
 use anyhow::{Context, Result, anyhow, bail};
 use regex::Regex;
@@ -101,6 +102,48 @@ pub fn passes(project: &Project, case: &Case<'_>) -> Result<bool> {
     let project = &project.on(case.test.isa);
     let built = build(project, &[&case.test.file])?;
     Ok(run_one(project, &built, case, Boards::default()).is_ok())
+}
+
+/// What cases of one ISA need, built, for who runs them one after the other.
+pub struct Prepared {
+    project: Project,
+    built: Built,
+}
+
+impl Prepared {
+    /// Builds for these cases, which are all of the project's ISA.
+    pub fn of(project: &Project, cases: &[Case<'_>]) -> Result<Self> {
+        let tests: Vec<&TestFile> = cases.iter().map(|case| &case.test.file).collect();
+        Ok(Self { project: project.clone(), built: build(project, &tests)? })
+    }
+
+    /// A number for all that is loaded: the same for the same programs.
+    pub fn fingerprint(&self) -> Result<u64> {
+        let files = self.built.nuclei.values().map(PathBuf::as_path).chain(self.built.programs.files());
+        let loaded = files.map(|file| Ok(build::hash(&elf::strip(&read(file)?)?).to_le_bytes()));
+        Ok(build::hash(&loaded.collect::<Result<Vec<_>>>()?.concat()))
+    }
+
+    /// Runs the cases in this order, as many at a time as this computer has CPUs, until one is red.
+    pub fn first_red<'c, 't>(&self, cases: &'c [Case<'t>]) -> Option<&'c Case<'t>> {
+        let (waiting, red) = (Mutex::new(cases.iter()), Mutex::new(None));
+        let is_over = AtomicBool::new(false);
+        let work = || {
+            while !is_over.load(Ordering::Relaxed)
+                && let Some(case) = waiting.lock().ok().and_then(|mut waiting| waiting.next())
+            {
+                if run_one(&self.project, &self.built, case, Boards::default()).is_err() {
+                    is_over.store(true, Ordering::Relaxed);
+                    if let Ok(mut red) = red.lock() {
+                        red.get_or_insert(case);
+                    }
+                }
+            }
+        };
+        let workers = thread::available_parallelism().map_or(1, usize::from);
+        thread::scope(|scope| (0..workers).for_each(|_| drop(scope.spawn(work))));
+        red.into_inner().ok().flatten()
+    }
 }
 
 /// Has a file read on each CPU: whoever is shown a window pays for page tables from the first one on, on each CPU. What is compared afterwards

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 /// differ are written, so that cargo builds nothing twice.
 pub fn tree(project: &Project) -> Result<Project> {
     let folder = project.target.join("copy");
-    let copy = Project { root: folder.join("tree"), target: folder.join("target"), isa: project.isa };
+    let copy = Project { root: folder.join("tree"), target: folder.join("target"), ..project.clone() };
     let names: BTreeSet<PathBuf> = files(&project.root, &[]).context("a copy of the tree")?.into_iter().collect();
     for name in &names {
         let (from, to) = (project.root.join(name), copy.root.join(name));

@@ -30,7 +30,7 @@ fn target_of(root: &Path, place: &Path) -> Result<Option<String>> {
 #[test]
 fn each_crate_is_checked_for_its_target() -> Result<()> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_path_buf();
-    let project = Project { target: root.join("target"), root, isa: Isa::default() };
+    let project = Project::in_folder(root);
     let workspace = Workspace::read(&project)?;
     for package in &workspace.packages {
         let place = workspace.place(package);

@@ -147,6 +147,11 @@ impl TestFile {
     }
 
     /// Which nucleus it runs.
+    /// Whether it runs with the nucleus that checks itself, and without another end of the wire.
+    pub fn is_plain(&self) -> bool {
+        self.checks() == Checks::On && self.wire.is_none()
+    }
+
     pub fn checks(&self) -> Checks {
         match &self.trace {
             Some(_) => Checks::Traced,

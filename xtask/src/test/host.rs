@@ -132,6 +132,17 @@ pub fn passes(project: &Project, name: &str) -> Result<bool> {
     bail!("there is no host test `{name}`")
 }
 
+/// Have all host tests of a package passed? Tests that do not end have not. An error if they could not be built.
+pub fn package_passes(project: &Project, package: &str) -> Result<bool> {
+    for program in build(project, &[package])? {
+        match run_program(&program, false, &[], LIMIT_OF_ONE) {
+            Ok(Some((results, _))) if results.iter().all(|(_, passed)| *passed) => {}
+            _ => return Ok(false),
+        }
+    }
+    Ok(true)
+}
+
 /// Names of the crates that have host tests, as they are written in paths.
 pub fn crates(workspace: &Workspace) -> impl Iterator<Item = String> {
     workspace.tested().map(|package| package.name.replace('-', "_"))
@@ -181,7 +192,8 @@ fn build(project: &Project, packages: &[&str]) -> Result<Vec<TestProgram>> {
     command.args(["test", "--no-run", "--quiet", "--message-format=json-render-diagnostics"]);
     command.args(packages.iter().flat_map(|package| ["--package", package]));
     command.arg("--target-dir").arg(&project.target);
-    command.current_dir(&project.root).stdin(Stdio::null()).stderr(Stdio::inherit());
+    let errors = if project.is_quiet { Stdio::null() } else { Stdio::inherit() };
+    command.current_dir(&project.root).stdin(Stdio::null()).stderr(errors);
     let output = command.output().context("cannot start cargo")?;
     if !output.status.success() {
         return Err(BuildFailed("a host test".into()).into());

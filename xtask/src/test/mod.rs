@@ -229,7 +229,11 @@ pub fn test(project: &Project, options: &TestOptions) -> Result<u8> {
         browser::check(project, &mut report);
     }
     let sample = std::env::var("CI").is_ok_and(|value| value == "true");
-    if options.compile {
+    if options.generated {
+        isas.iter().try_for_each(|isa| install::emulator(*isa))?;
+        let isa = options.arch.unwrap_or_default();
+        mutants::generated::run(project, &workspace, &options.which, isa, &mut report)?;
+    } else if options.compile {
         mutants::compile(project, &workspace, &options.names, &mut report)?;
     } else if options.mutants || named("mutants") || all && (options.soak || sample) {
         isas.iter().try_for_each(|isa| install::emulator(*isa))?;

@@ -4,6 +4,9 @@
 //! runs there. A mutant that does not build proves nothing: it is a mistake of the list, as is one whose
 //! test is red without it.
 
+mod changes;
+pub mod generated;
+
 use super::cases::{Case, Wanted};
 use super::report::Report;
 use super::{boot, checks, copy, deaths, debugger, file, host, overflow, x87};
@@ -193,7 +196,7 @@ mod tests {
     #[test]
     fn the_list_fits_the_tree() -> Result<()> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-        let project = Project { target: root.join("target"), root, isa: crate::isa::Isa::default() };
+        let project = Project::in_folder(root);
         let (mutants, boot_tests) = (list(&project)?, file::read_all(&project)?);
         assert!(mutants.len() >= 40, "{} are too few", mutants.len());
         let names: BTreeSet<&str> = mutants.iter().map(|mutant| mutant.name.as_str()).collect();
