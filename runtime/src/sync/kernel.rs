@@ -1,6 +1,7 @@
 //! What the synchronisation primitives need of the kernel; a trait, so that they are tested on the
 //! host with threads.
 
+use core::hint::spin_loop;
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use abi::{Error, PAGE_BYTES, layout};
@@ -31,6 +32,11 @@ pub trait Kernel {
     fn v_own(activation: u32);
     /// Lets others run.
     fn relax();
+    /// Passes an instant without the kernel.
+    #[inline(always)]
+    fn pause() {
+        spin_loop();
+    }
 }
 
 /// The real one.

@@ -9,7 +9,6 @@
 
 use core::cell::UnsafeCell;
 use core::fmt;
-use core::hint::spin_loop;
 use core::marker::PhantomData;
 use core::ops::{Deref, DerefMut};
 use core::sync::atomic::{AtomicU32, Ordering, fence};
@@ -98,7 +97,7 @@ impl<K: Kernel> RawMutex<K> {
             if word == 0 || word & CLAIMED != 0 {
                 return;
             }
-            spin_loop();
+            K::pause();
         }
     }
 

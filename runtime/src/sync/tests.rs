@@ -189,6 +189,52 @@ fn who_claims_a_mutex_gives_back_what_others_gave() {
     });
 }
 
+/// A kernel for one thread, whose mutex is freed by another CPU while it is looked at. Nothing else may be asked of it.
+struct Elsewhere;
+
+std::thread_local! {
+    static TAKEN: RawMutex<Elsewhere> = const { RawMutex::new() };
+    static LOOKS: Cell<u32> = const { Cell::new(0) };
+}
+
+impl Kernel for Elsewhere {
+    fn me() -> u32 {
+        1 + LOOKS.get()
+    }
+    fn make() -> Result<u32, Error> {
+        Err(Error::AccountExhausted)
+    }
+    fn remove(_: u32) {}
+    fn p(_: u32, _: u64) -> Result<(), Error> {
+        Err(Error::Cancelled)
+    }
+    fn v(_: u32) {}
+    fn own() -> Result<u32, Error> {
+        Err(Error::AccountExhausted)
+    }
+    fn v_own(_: u32) {}
+    fn relax() {
+        panic!("a wait for a mutex that is free soon");
+    }
+    fn pause() {
+        LOOKS.set(LOOKS.get() + 1);
+        if LOOKS.get() == 3 {
+            TAKEN.with(RawMutex::unlock);
+        }
+    }
+}
+
+/// A mutex that its owner on another CPU frees soon is taken without a wait.
+#[test]
+fn a_mutex_that_is_free_soon_needs_no_wait() {
+    TAKEN.with(|mutex| {
+        mutex.lock();
+        mutex.lock();
+        assert_eq!(LOOKS.get(), 3);
+        assert!(mutex.owner().is_some());
+    });
+}
+
 /// Others may wait for whoever waited: they are woken when that one frees the mutex.
 #[test]
 fn who_waited_for_a_mutex_wakes_the_next() {

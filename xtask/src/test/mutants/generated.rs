@@ -1,15 +1,16 @@
 //! `./x test --mutants --generated`: [changes](super::changes) of the sources at random, each tried with tests until one is red.
 //!
 //! A mutant ends as *red*, as *refused* by the compiler, as the *same* program, or as a *survivor*, which fails the run. Host tests
-//! of the changed crate come first, then boot tests with the most likely ones ahead: those that were red for an earlier mutant, and those
-//! that are named as the file is.
+//! of the changed crate come first, then boot tests with the most likely ones ahead: those that were red for an earlier mutant of the file, or
+//! are to be red for mutants of the list of the same file, or of its folder.
 
+use super::Mutant;
 use super::changes::{self, Change};
 use crate::command_line::Generated;
 use crate::isa::Isa;
 use crate::project::{Project, files, read_text, write};
 use crate::test::boot::Prepared;
-use crate::test::cases::{Case, Wanted};
+use crate::test::cases::{Case, Wanted, parts};
 use crate::test::report::Report;
 use crate::test::{file, host};
 use crate::workspace::Workspace;
@@ -56,8 +57,8 @@ pub fn run(project: &Project, workspace: &Workspace, options: &Generated, isa: I
     let Some(copy) = super::copied(project, report) else { return Ok(()) };
     let copy = Project { is_quiet: true, ..copy };
     let tests = file::read_all(&copy)?;
-    let mut trial =
-        Trial { copy: &copy, workspace, tests: &tests, isa, red: BTreeMap::new(), unchanged: BTreeMap::new() };
+    let (red, unchanged) = (BTreeMap::new(), BTreeMap::new());
+    let mut trial = Trial { copy: &copy, workspace, tests: &tests, isa, list: super::list(&copy)?, red, unchanged };
     let mut ends = Ends::default();
     for (path, change) in chosen(&all, seed, options.count) {
         let source = read_text(&copy.root.join(path))?;
@@ -140,8 +141,10 @@ struct Trial<'t> {
     workspace: &'t Workspace,
     tests: &'t [file::BootTest],
     isa: Isa,
-    /// How often each test was red.
-    red: BTreeMap<String, usize>,
+    /// The mutants of the list.
+    list: Vec<Mutant>,
+    /// How often each test was red, by file.
+    red: BTreeMap<(PathBuf, String), usize>,
     /// What is loaded without a change, by ISA.
     unchanged: BTreeMap<&'static str, u64>,
 }
@@ -160,7 +163,7 @@ impl<'t> Trial<'t> {
         let end = self.try_it(&project, path, &cases);
         write(&place, source.as_bytes())?;
         if let Ok(End::Red(test)) = &end {
-            *self.red.entry(test.clone()).or_default() += 1;
+            *self.red.entry((path.to_owned(), test.clone())).or_default() += 1;
         }
         end
     }
@@ -182,16 +185,29 @@ impl<'t> Trial<'t> {
         Ok(prepared.first_red(cases).map_or(End::Survivor, |case| End::Red(case.name())))
     }
 
-    /// The tests with their fewest CPUs and with two, the likeliest first.
+    /// The tests with one CPU and with two, the likeliest first.
     fn cases(&self, isa: Isa, path: &Path) -> Vec<Case<'t>> {
-        let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default().trim_end_matches('s');
         let mut cases = Case::all(self.tests, Wanted { isa: Some(isa), cpus: None });
         cases.retain(|case| !case.test.file.soak && !case.at_once() && case.cpus <= 2 && case.test.file.is_plain());
-        cases.sort_by_key(|case| {
-            let red = self.red.get(&case.name()).copied().unwrap_or(0);
-            (std::cmp::Reverse(red), !case.test.name.contains(stem), case.cpus, case.name())
-        });
+        cases.sort_by_cached_key(|case| (std::cmp::Reverse(self.likeliness(case, path)), case.cpus, case.name()));
         cases
+    }
+
+    /// How often a test was red in this run, or is expected to be by the list: for this file, for its folder, for any file.
+    fn likeliness(&self, case: &Case<'_>, path: &Path) -> [usize; 4] {
+        let is_of = |mutant: &&Mutant| {
+            parts(&mutant.test)
+                .is_some_and(|(name, named)| name == case.test.name && named.cpus.unwrap_or(1) == case.cpus)
+        };
+        let of_case: Vec<&Mutant> = self.list.iter().filter(is_of).collect();
+        let count = |is: &dyn Fn(&Mutant) -> bool| of_case.iter().filter(|mutant| is(mutant)).count();
+        let red = self.red.get(&(path.to_owned(), case.name())).copied().unwrap_or(0);
+        [
+            red + count(&|mutant| mutant.file == path),
+            count(&|mutant| mutant.file.parent() == path.parent()),
+            count(&|_| true),
+            usize::from(case.cpus == 1),
+        ]
     }
 }
 
