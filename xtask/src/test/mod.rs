@@ -159,7 +159,10 @@ pub fn test(project: &Project, options: &TestOptions) -> Result<u8> {
         systems::check(project, &workspace, &mut report);
     }
     if wants(docs::CRATES) {
-        report.run(docs::CRATES, || checks::quietly(project, docs::documentation(project)));
+        let mut documentation = docs::documentation(project);
+        // Else the report shows the names of crates instead of the error.
+        documentation.arg("--quiet");
+        report.run(docs::CRATES, || checks::quietly(project, documentation));
     }
     if wants(docs::links::NAME) {
         report.run(docs::links::NAME, || docs::links::check(&project.root));

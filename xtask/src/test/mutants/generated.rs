@@ -1,4 +1,4 @@
-//! `./x test --mutants --generated`: [changes](super::changes) of the sources at random, each tried with tests until one is red.
+//! `./x test --mutants --generated`: [changes] of the sources at random, each tried with tests until one is red.
 //!
 //! A mutant ends as *red*, as *refused* by the compiler, as the *same* program, or as a *survivor*, which fails the run. Host tests
 //! of the changed crate come first, then boot tests with the most likely ones ahead: those that were red for an earlier mutant of the file, or
