@@ -22,7 +22,7 @@ const CLAIMED: u32 = 1 << 30;
 /// The rest of the word.
 const OWNER: u32 = CLAIMED - 1;
 /// Looks at a mutex that is not free before a wait. An owner on another CPU has often freed it by then, and a wait and its V cost more.
-const SPINS: u32 = 64;
+const SPINS: u32 = 8;
 
 /// The lock without the data.
 pub struct RawMutex<K: Kernel = Nucleus> {
