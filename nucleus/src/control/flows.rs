@@ -336,8 +336,8 @@ fn advance(domain: Ref<Domain>, labelled: Ref<Labelled>) -> Result<(), Stop> {
     };
     match (look, stage.part.next()) {
         (Look::Again, _) => {}
-        (Look::Past(done), _) => labelled.stage.set(Stage { done, allowed: None, ..stage }),
-        (Look::Over, Some(part)) => labelled.stage.set(Stage { part, done: 0, allowed: None, ..stage }),
+        (Look::Past(done), _) => labelled.stage.set(Stage { done, allowed: (0, 0), ..stage }),
+        (Look::Over, Some(part)) => labelled.stage.set(Stage { part, done: 0, allowed: (0, 0), ..stage }),
         (Look::Over, None) => end(domain, labelled, next),
     }
     Ok(())
@@ -561,7 +561,7 @@ fn stays(domain: Ref<Domain>, labelled: Ref<Labelled>, other: Ref<Domain>, how: 
         return Ok(Some(true));
     }
     let others_next = pending(other).and_then(|labelled| labelled.next.get());
-    let present = Some((other.number, other.version()));
+    let present = (other.number, other.version());
     let is_second = stage.allowed == present;
     let side = others_next.filter(|_| is_second).unwrap_or(other.labels());
     let allowed = match how {

@@ -58,8 +58,8 @@ pub struct Stage {
     /// Progress within this part.
     pub done: u64,
     /// Number and version of the other domain whose present labels allow the present relation; its future labels are to be
-    /// checked next.
-    pub allowed: Option<(u64, u32)>,
+    /// checked next. Zeros: none.
+    pub allowed: (u64, u32),
     /// Number of the activation that began the change.
     pub by: u8,
     /// Calls in flight that the new labels forbid are split. Otherwise such a call makes the change fail.
