@@ -18,8 +18,8 @@ use anyhow::{Context, Result, anyhow, bail};
 use regex::Regex;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -84,17 +84,29 @@ pub fn run(project: &Project, cases: &[Case<'_>], boards: Boards, report: &mut R
     // CPUs that run at the same time need all of this computer: beside others they wait for each other's turns.
     let (alone, together): (Vec<_>, Vec<_>) = cases.iter().partition(|case| case.at_once());
     alone.into_iter().for_each(run);
-    let waiting = Mutex::new(together.into_iter());
-    let workers = thread::available_parallelism().map_or(1, usize::from).min(cases.len());
-    thread::scope(|scope| {
-        for _ in 0..workers {
-            scope.spawn(|| {
-                while let Some(case) = waiting.lock().ok().and_then(|mut waiting| waiting.next()) {
-                    run(case);
-                }
-            });
-        }
+    each_in_turn(together.into_iter(), |case| {
+        run(case);
+        true
     });
+}
+
+/// Takes the cases in this order, as many at a time as this computer has CPUs, until there are none or `act` says no.
+fn each_in_turn<'c, 't: 'c>(
+    cases: impl Iterator<Item = &'c Case<'t>> + Send,
+    act: impl Fn(&'c Case<'t>) -> bool + Sync,
+) {
+    let (waiting, is_over) = (Mutex::new(cases), AtomicBool::new(false));
+    let work = || {
+        while !is_over.load(Ordering::Relaxed)
+            && let Some(case) = waiting.lock().ok().and_then(|mut waiting| waiting.next())
+        {
+            if !act(case) {
+                is_over.store(true, Ordering::Relaxed);
+            }
+        }
+    };
+    let workers = thread::available_parallelism().map_or(1, usize::from);
+    thread::scope(|scope| (0..workers).for_each(|_| drop(scope.spawn(work))));
 }
 
 /// Does this one case pass? An error if it cannot be built.
@@ -104,7 +116,7 @@ pub fn passes(project: &Project, case: &Case<'_>) -> Result<bool> {
     Ok(run_one(project, &built, case, Boards::default()).is_ok())
 }
 
-/// What cases of one ISA need, built, for who runs them one after the other.
+/// The nuclei and programs of some cases of one ISA, built once to run the cases later.
 pub struct Prepared {
     project: Project,
     built: Built,
@@ -117,32 +129,24 @@ impl Prepared {
         Ok(Self { project: project.clone(), built: build(project, &tests)? })
     }
 
-    /// A number for all that is loaded: the same for the same programs.
+    /// Hash of everything that the machine loads: the same for the same programs.
     pub fn fingerprint(&self) -> Result<u64> {
         let files = self.built.nuclei.values().map(PathBuf::as_path).chain(self.built.programs.files());
         let loaded = files.map(|file| Ok(build::hash(&elf::strip(&read(file)?)?).to_le_bytes()));
         Ok(build::hash(&loaded.collect::<Result<Vec<_>>>()?.concat()))
     }
 
-    /// Runs the cases in this order, as many at a time as this computer has CPUs, until one is red.
+    /// Runs the cases in this order until one is red; gives that one.
     pub fn first_red<'c, 't>(&self, cases: &'c [Case<'t>]) -> Option<&'c Case<'t>> {
-        let (waiting, red) = (Mutex::new(cases.iter()), Mutex::new(None));
-        let is_over = AtomicBool::new(false);
-        let work = || {
-            while !is_over.load(Ordering::Relaxed)
-                && let Some(case) = waiting.lock().ok().and_then(|mut waiting| waiting.next())
-            {
-                if run_one(&self.project, &self.built, case, Boards::default()).is_err() {
-                    is_over.store(true, Ordering::Relaxed);
-                    if let Ok(mut red) = red.lock() {
-                        red.get_or_insert(case);
-                    }
-                }
+        let red = OnceLock::new();
+        each_in_turn(cases.iter(), |case| {
+            let passes = run_one(&self.project, &self.built, case, Boards::default()).is_ok();
+            if !passes {
+                red.get_or_init(|| case);
             }
-        };
-        let workers = thread::available_parallelism().map_or(1, usize::from);
-        thread::scope(|scope| (0..workers).for_each(|_| drop(scope.spawn(work))));
-        red.into_inner().ok().flatten()
+            passes
+        });
+        red.into_inner()
     }
 }
 

@@ -146,12 +146,12 @@ impl TestFile {
         Ok(only.contains_key(&isa).then_some(file))
     }
 
-    /// Which nucleus it runs.
     /// Whether it runs with the nucleus that checks itself, and without another end of the wire.
     pub fn is_plain(&self) -> bool {
         self.checks() == Checks::On && self.wire.is_none()
     }
 
+    /// Which nucleus it runs.
     pub fn checks(&self) -> Checks {
         match &self.trace {
             Some(_) => Checks::Traced,

@@ -58,6 +58,7 @@ mod portable;
 mod portal;
 mod profile;
 mod promises;
+mod random;
 #[cfg(test)]
 mod ready;
 mod report;

@@ -45,7 +45,7 @@ impl Calls {
         Ok(())
     }
 
-    /// What a service does for a call. Late ones do nothing.
+    /// Runs `work` for a call of the present case. A late call returns at once.
     pub fn serve(&self, badge: u64, work: impl FnOnce() -> Reply) -> Reply {
         self.entered.fetch_add(1, SeqCst);
         let reply = if badge == self.badge() { work() } else { Reply::word(ANSWER) };

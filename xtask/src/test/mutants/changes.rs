@@ -13,11 +13,11 @@ use syn::{BinOp, Block, Expr, Lit, ReturnType, Signature, Stmt, Type, UnOp};
 pub struct Change {
     /// Bytes of the source that go.
     pub at: Range<usize>,
-    /// What comes instead.
+    /// The text that replaces them.
     pub new: String,
     /// Its first line, from 1.
     pub line: usize,
-    /// What it does, in a few words.
+    /// Its kind, in a few words.
     pub about: &'static str,
 }
 

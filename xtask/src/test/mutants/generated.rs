@@ -11,6 +11,7 @@ use crate::isa::Isa;
 use crate::project::{Project, files, read_text, write};
 use crate::test::boot::Prepared;
 use crate::test::cases::{Case, Wanted, parts};
+use crate::test::random::Random;
 use crate::test::report::Report;
 use crate::test::{file, host};
 use crate::workspace::Workspace;
@@ -18,7 +19,7 @@ use anyhow::{Result, bail};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// What is changed: the nucleus, what all programs are made of, and the components that a system cannot do without.
+/// The folders whose sources are changed: the nucleus, the libraries of programs, and the essential components.
 const PLACES: &[&str] = &[
     "nucleus/src",
     "runtime/src",
@@ -118,18 +119,11 @@ fn all(project: &Project, below: Option<&Path>) -> Result<Vec<(PathBuf, Change)>
 
 /// So many of them, in an order that the seed decides.
 fn chosen<T>(all: &[T], seed: u64, count: usize) -> Vec<&T> {
-    let mut state = seed;
-    let mut next = || {
-        // SplitMix64.
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    };
+    let mut random = Random(seed);
     let mut order: Vec<&T> = all.iter().collect();
     let count = count.min(order.len());
     for place in 0..count {
-        let other = place + (next() % (order.len() - place) as u64) as usize;
+        let other = place + random.below((order.len() - place) as u64) as usize;
         order.swap(place, other);
     }
     order.truncate(count);
@@ -145,7 +139,7 @@ struct Trial<'t> {
     list: Vec<Mutant>,
     /// How often each test was red, by file.
     red: BTreeMap<(PathBuf, String), usize>,
-    /// What is loaded without a change, by ISA.
+    /// Fingerprint of the unchanged build, by ISA.
     unchanged: BTreeMap<&'static str, u64>,
 }
 

@@ -1,9 +1,10 @@
 //! The host at the other end: router, servers, clients, and the machine's console, all turned by one thread.
 
 use super::frames::{self, MACHINE, NAME_SERVER, OUR_HARDWARE, ROUTER, ROUTER_LINK, ROUTER_SIX};
-use super::link::{Faults, Link, Random};
+use super::link::{Faults, Link};
 use super::services::{self, Lease, Names};
 use crate::conversation::Conversation;
+use crate::test::random::Random;
 use anyhow::{Context, Result, bail};
 use smoltcp::iface::{Config, Interface, SocketHandle, SocketSet};
 use smoltcp::socket::{tcp, udp};

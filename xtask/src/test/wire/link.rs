@@ -1,6 +1,7 @@
 //! The wire itself: frames are datagrams between the emulator's socket and ours. What it does to them is drawn from a
 //! seeded generator: it loses, doubles and delays frames, in both directions.
 
+use crate::test::random::Random;
 use anyhow::{Context, Result};
 use smoltcp::phy::{Device, DeviceCapabilities, Medium, RxToken, TxToken};
 use smoltcp::time::Instant as Time;
@@ -14,31 +15,6 @@ use std::time::{Duration, Instant};
 const FRAME: usize = 1514;
 /// Bytes of the longest datagram that is read.
 const LONGEST: usize = 1 << 16;
-
-/// Numbers from a seed (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014).
-#[derive(Clone)]
-pub struct Random(pub u64);
-
-impl Random {
-    /// The next number.
-    pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut word = self.0;
-        word = (word ^ word >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        word = (word ^ word >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        word ^ word >> 31
-    }
-
-    /// A number below `end`.
-    pub fn below(&mut self, end: u64) -> u64 {
-        self.next() % end.max(1)
-    }
-
-    /// So many bytes.
-    pub fn bytes(&mut self, count: usize) -> Vec<u8> {
-        (0..count).map(|_| self.next() as u8).collect()
-    }
-}
 
 /// What happens to frames, each in percent.
 #[derive(Clone, Copy, Default, Debug)]

@@ -202,7 +202,7 @@ fn echo(host: &mut Host<'_>) -> Result<()> {
     let socket = host.datagrams(4000);
     for (place, target) in [IpAddr::from(MACHINE), MACHINE_SIX.into(), MACHINE.into()].into_iter().enumerate() {
         for bytes in [0, 1, 8, 1000, 1400] {
-            let sent = super::link::Random(bytes as u64 + place as u64).bytes(bytes);
+            let sent = crate::test::random::Random(bytes as u64 + place as u64).bytes(bytes);
             let to = IpEndpoint::new(IpAddress::from(target), 7);
             // The service starts while we ask: what is sent before it is there is lost.
             let mut next = std::time::Instant::now();
