@@ -125,11 +125,15 @@ fn start(pager: Option<u64>) -> Result<Victim, &'static str> {
     Victim::start(pager).map_err(|error| error.text())
 }
 
+/// The newest domain with the victim's name.
+pub fn newest() -> Result<info::Domain, &'static str> {
+    let victim = |domain: &info::Domain| domain.name.starts_with(b"victim\0");
+    op::records(Entry::SPECIAL).filter_map(Result::ok).find(victim).ok_or("the child is not listed")
+}
+
 /// Status of the newest domain with the victim's name.
 pub fn status() -> Result<u64, &'static str> {
-    let victim = |domain: &info::Domain| domain.name.starts_with(b"victim\0");
-    let found = op::records(Entry::SPECIAL).filter_map(Result::ok).find(victim);
-    found.map(|domain| domain.status).ok_or("the child is not listed")
+    newest().map(|domain| domain.status)
 }
 
 fn answered() -> Result<(), &'static str> {

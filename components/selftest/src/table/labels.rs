@@ -1,28 +1,31 @@
-//! Labels: a domain changes its own in each state of a call, a window, a torn page, a wait and a write, on either side.
+//! Labels: a domain changes its own in each state of a call, an orphan, a fault, a window, a torn page, a wait and a write, on either
+//! side.
 //!
 //! We own the handle, made both domains, and accept what taints them, so that we can have them do things; they do not accept it
 //! from each other.
 
 use core::sync::atomic::Ordering;
 
-use abi::layout::ENTRY_BYTES;
+use abi::layout::{ENTRY_BYTES, PAGE_FAULT};
 use abi::level::{ONE, STAR, THREE, TWO, ZERO};
 use abi::op::OperandKind;
 use abi::window::WRITABLE;
-use abi::{Control, Error, NEVER, expect, op as abi_op};
+use abi::{Control, Error, NEVER, PAGE_BYTES, expect, info, op as abi_op};
 use alloc::boxed::Box;
 use idl::WINDOW_PORTAL;
 use runtime::entry::Owned;
-use runtime::op::LabelFrom;
+use runtime::op::{LabelFrom, Schedule};
 use runtime::sync::Once;
 use runtime::{Entry, message, op, port};
 
 use super::case::{Case, one_of, text};
 use super::child::{Child, Page, Program, Service, Unit, awaited, word_address};
-use super::places::{Prng, RETURN, SLEEP, Turn, Victim, When, pause, play, until};
+use super::places::{
+    BLOCKED, PRIORITY, Prng, RETURN, RUN, SCHEDULE, SLEEP, Turn, Victim, When, pause, pin_thread, play, until, vacant,
+};
 use super::programs::PLACE;
 use crate::check::hold;
-use crate::pagers::status;
+use crate::pagers::{newest, status};
 
 use When::{After, Asleep, Before, Busy, Race};
 
@@ -42,6 +45,9 @@ macro_rules! states {
             " who waits for a semaphore", SOME, |turn| waits(turn, Change::$change, OperandKind::Semaphore);
             " who waits at a port", SOME, |turn| waits(turn, Change::$change, OperandKind::Port);
             " who waits for an activation", SOME, |turn| queues(turn, Change::$change);
+            " who was called and left", &[Asleep, Busy, Race], |turn| leaves(turn, Change::$change);
+            " whose fault is handled", SOME, |turn| faults(turn, Change::$change, true);
+            " who handles a fault", &[Before, Asleep, After, Race], |turn| faults(turn, Change::$change, false);
             " who writes in common", RUNS, |turn| writes(turn, Change::$change);
         }
     };
@@ -50,7 +56,7 @@ macro_rules! states {
     };
 }
 
-pub static CASES: [[Case; 10]; 5] = [
+pub static CASES: [[Case; 13]; 5] = [
     states!("a taint of", Taint),
     states!("less accepted by", Narrow),
     states!("a change that is refused, of", Refused),
@@ -129,10 +135,11 @@ fn handle() -> Result<u64, &'static str> {
 
 /// The page with the system calls that the domains make, one at each of these words.
 static STEPS: Page = Page::new();
-const CHANGE: usize = 0;
+const FAULT: usize = 0;
 const WORK: usize = 16;
 const ACCEPT: usize = 32;
 const SETUP: usize = 48;
+const CHANGE: usize = 64;
 /// Where a domain has a label, and its port.
 const LABEL: u64 = 120;
 const PORT: u64 = 121;
@@ -159,7 +166,7 @@ fn common() -> &'static Page {
 /// A domain that obeys.
 struct Side {
     portal: Owned,
-    _service: Owned,
+    service: Owned,
     child: Child,
 }
 
@@ -175,7 +182,7 @@ impl Side {
         place(&child).map_err(text)?;
         child.show(&STEPS, 1, false).map_err(text)?;
         let (service, portal) = child.portal_to(Service::Obey).map_err(text)?;
-        Ok(Self { child, _service: service, portal })
+        Ok(Self { child, service, portal })
     }
 
     /// It changes its labels, as was [prepared](Change::prepare); whether it is tainted then.
@@ -384,6 +391,149 @@ fn queues(turn: &mut Turn, change: Change) -> Result<(), &'static str> {
     hold(message::call(held, [RETURN, 0, 0, 0, 0], Control(0)).is_ok(), "the activation is lost")
 }
 
+fn threads() -> impl Iterator<Item = info::Thread> {
+    op::records(Entry::SPECIAL).flatten()
+}
+
+/// Whether somebody calls the domain with this number, and waits or runs there.
+fn is_in(domain: u64, asleep: bool) -> bool {
+    threads().any(|thread| thread.depth == 2 && thread.now == domain && (thread.state == BLOCKED) == asleep)
+}
+
+/// Whether the thread that carries the orphans of the domain with this number has one that can run.
+fn has_orphan(domain: u64) -> bool {
+    threads().any(|thread| thread.home == domain && (thread.depth != 0 || thread.state != BLOCKED))
+}
+
+/// The caller of a child is removed. What is called goes on. It may wait, which a message or a call would end.
+fn leaves(turn: &mut Turn, change: Change) -> Result<(), &'static str> {
+    CLOSED.0[0].store(0, Ordering::SeqCst);
+    let callee = Side::new(2, &CLOSED, false)?;
+    let number = newest()?.number;
+    let gate = Owned::new(op::semaphore_new(Entry::OWN, 0).map_err(text)?);
+    let its = callee.child.give(gate.entry()).map_err(text)?;
+    let _kept = change.prepare(&callee, &mut turn.random)?;
+    let caller = Child::new(Entry::OWN, 0, 1 << turn.victim).map_err(text)?;
+    let (service, portal) = callee.child.portal_for(&caller).map_err(text)?;
+    let mode = turn.mode();
+    let thread = caller.start(Program::Call(portal, mode, its)).map_err(text)?;
+    // An orphan has a long slice, so we must be more urgent.
+    op::thread_schedule(thread.entry(), Schedule { priority: PRIORITY - 1, ..SCHEDULE }).map_err(text)?;
+    let mut is_tainted = false;
+    if turn.when == Race {
+        let act = |_: &Victim| callee.change(change).map(|is| is_tainted = is);
+        let removed = move || {
+            drop(thread);
+            0
+        };
+        play(turn, 1, removed, act)?.finish()?;
+    } else {
+        until(|| is_in(number, turn.when == Asleep), "nobody calls")?;
+        turn.delay();
+        drop(thread);
+        is_tainted = callee.change(change)?;
+        let ends_nothing = change.contaminates() && turn.when == Busy;
+        hold(is_tainted == (change == Change::Taint || ends_nothing), "it is tainted, or is not")?;
+    }
+    CLOSED.0[0].store(1, Ordering::SeqCst);
+    op::v(gate.entry()).map_err(text)?;
+    until(|| !has_orphan(number), "what was called does not go to its end")?;
+    // Both activations came back.
+    let ours = Owned::new(op::portal_new(Entry::OWN, service.entry(), 0, vacant().map_err(text)?, 0).map_err(text)?);
+    let entry = ours.entry();
+    let call =
+        move |mode| message::call(entry, [mode, 0, 0, 0, 0], Control(0)).map_or_else(|error| error as u64, |_| 0);
+    hold(call(RETURN) == 0, "it cannot be called")?;
+    CLOSED.0[0].store(0, Ordering::SeqCst);
+    let holder = Victim::new(turn.actor, move || call(RUN))?;
+    holder.go();
+    holder.is_inside(2, false)?;
+    hold(call(RETURN) == 0, "an activation is lost")?;
+    CLOSED.0[0].store(1, Ordering::SeqCst);
+    hold(holder.finish()? == 0, "the call of who has the other one is disturbed")
+}
+
+/// A child has a fault that another one handles, which cannot be tainted by it: so it cannot taint itself. If its handler taints
+/// itself, who has the fault dies; else it gets its page.
+fn faults(turn: &mut Turn, change: Change, its_own: bool) -> Result<(), &'static str> {
+    let page = common();
+    page.0[0].store(0, Ordering::SeqCst);
+    // The address of the fault is word 0 of the upcall: where the handler has what it does then.
+    let handler = Side::new(2, &STEPS, false)?;
+    let number = newest()?.number;
+    let gate = Owned::new(op::semaphore_new(Entry::OWN, 0).map_err(text)?);
+    let its = handler.child.give(gate.entry()).map_err(text)?.0;
+    set(FAULT, its, [abi_op::P, NEVER, 0, 0, 0, 0]);
+    let mut kept = if its_own { None } else { change.prepare(&handler, &mut turn.random)? };
+    let faulter = Side::with(1, |child| {
+        let domain = child.domain.entry();
+        op::portal_new(domain, handler.service.entry(), 0, Entry(PAGE_FAULT[0]), 0)?;
+        op::domain_set_fault_range(domain, 0, PLACE, PLACE + PAGE_BYTES as u64)
+    })?;
+    if its_own {
+        kept = change.prepare(&faulter, &mut turn.random)?;
+    }
+    let cpu = turn.victim;
+    let start = || -> Result<Owned, &'static str> {
+        let thread = faulter.child.start(Program::Write).map_err(text)?;
+        pin_thread(thread.entry(), cpu).map_err(text)?;
+        Ok(thread)
+    };
+    let gets_page = || -> Result<(), &'static str> {
+        faulter.child.show(page, 0, true).map_err(text)?;
+        op::v(gate.entry()).map_err(text)
+    };
+    let goes_on = || page.0[0].load(Ordering::SeqCst) != 0;
+    let mut thread = None;
+    if turn.when != Before {
+        thread = Some(start()?);
+    }
+    if matches!(turn.when, Asleep | After) {
+        until(|| is_in(number, true), "nobody handles the fault")?;
+    }
+    if turn.when == After {
+        gets_page()?;
+        until(goes_on, "it does not go on")?;
+    }
+    turn.delay();
+    let is_tainted = match (its_own, change) {
+        (true, Change::Taint) => faulter.try_change() != FLOW,
+        (true, _) => faulter.change(change)?,
+        (false, _) => handler.change(change)?,
+    };
+    if its_own {
+        hold(!is_tainted, "its handler could not be tainted by it")?;
+    } else {
+        change.is_as_due(turn.when, false, is_tainted)?;
+    }
+    if thread.is_none() {
+        thread = Some(start()?);
+    }
+    match turn.when {
+        Before | Asleep if is_tainted => {
+            faulter.child.dies()?;
+            hold(status()? == abi::info::status::PAGE_FAULT, "it died of something else")?;
+        }
+        Race if is_tainted => {
+            // The fault may come before it has the page.
+            let died = gets_page().is_err();
+            until(|| died || goes_on() || faulter.child.has_died(), "it neither dies nor goes on")?;
+        }
+        When::After => {}
+        _ => {
+            gets_page()?;
+            until(goes_on, "it does not go on")?;
+        }
+    }
+    if !is_tainted || turn.when == After {
+        let count = page.0[0].load(Ordering::SeqCst);
+        until(|| page.0[0].load(Ordering::SeqCst) != count, "it does not go on")?;
+        hold(!faulter.child.has_died(), "it died")?;
+    }
+    drop((thread, kept));
+    Ok(())
+}
+
 /// A child writes to a page that others have, too, without pause.
 fn writes(turn: &mut Turn, change: Change) -> Result<(), &'static str> {
     const SECRET: u64 = 1 << 40;
@@ -394,7 +544,7 @@ fn writes(turn: &mut Turn, change: Change) -> Result<(), &'static str> {
     let mut thread = None;
     let start = || -> Result<Option<Owned>, &'static str> {
         let thread = side.child.start(Program::Write).map_err(text)?;
-        super::places::pin_thread(thread.entry(), turn.victim).map_err(text)?;
+        pin_thread(thread.entry(), turn.victim).map_err(text)?;
         Ok(Some(thread))
     };
     if turn.when != Before {

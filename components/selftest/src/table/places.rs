@@ -146,6 +146,9 @@ pub fn pause() {
     }
 }
 
+/// State of a thread in its record.
+pub const BLOCKED: u64 = 3;
+
 /// The record of a thread in the nucleus.
 #[derive(Clone, Copy, Debug)]
 pub struct Reported {
@@ -158,7 +161,7 @@ pub struct Reported {
 /// The record of the thread with a number.
 pub fn reported(number: u64) -> Option<Reported> {
     let (thread, _) = op::record::<info::Thread>(Entry::SPECIAL, number.checked_sub(1)?).ok()?;
-    let is_blocked = thread.state == 3;
+    let is_blocked = thread.state == BLOCKED;
     let reported = Reported { is_blocked, priority: thread.priority, depth: thread.depth, cpu: thread.cpu };
     (thread.number == number).then_some(reported)
 }
