@@ -291,6 +291,24 @@ pub fn page() -> Result<Row, String> {
     if right { Ok(Row::instructions(rest).with("loop", loops).of(ROUNDS)) } else { Err("a wrong answer".into()) }
 }
 
+/// The same by a window. The peer reads the page where it is, once and twice: the difference is what its loop takes.
+pub fn page_shown() -> Result<Row, String> {
+    peer::start()?;
+    let keeper = Owned::new(PEER.keeper().map_err(|error| error.to_string())?.into());
+    let contents = [0x5a, 0xa5].map(|byte| vec![Page([byte; PAGE_BYTES])]);
+    let sums = [&contents[0], &contents[1]].map(|pages| peer::sum(Page::bytes(pages)));
+    let (mut round, mut right) = (0, true);
+    let mut show = |times: u64| {
+        round ^= 1;
+        let sum = KeeperClient(Direct(keeper.entry())).sum(times, Page::bytes(&contents[round]));
+        right &= sum == Ok((PAGE_BYTES, sums[round].wrapping_mul(times)));
+    };
+    (0..WARM_UP).for_each(|_| show(1));
+    let [once, twice] = [1, 2].map(|times| average(ROUNDS, || show(times)));
+    let rest = (2 * once).checked_sub(twice).ok_or("two loops take longer than two calls")?;
+    if right { Ok(Row::instructions(rest).with("loop", twice - once).of(ROUNDS)) } else { Err("a wrong answer".into()) }
+}
+
 /// Yields to a thread of the peer, which yields back: two switches per round.
 pub fn yield_to_peer() -> Result<Row, String> {
     peer::start()?;

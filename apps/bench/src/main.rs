@@ -119,6 +119,7 @@ const BENCHMARKS: &[(&str, Benchmark)] = &[
     ("message", crossings::message),
     ("message-bytes", crossings::message_of_bytes),
     ("page-message", crossings::page),
+    ("page-window", crossings::page_shown),
     ("ping-pong", crossings::ping_pong),
     ("port", ports::ping_pong),
     ("port-send", ports::send),
