@@ -18,10 +18,15 @@ pub fn portal(project: &Project, options: &PortalOptions) -> Result<u8> {
     let portal = match (&options.code, options.shape, &options.specification) {
         (Some(path), ..) => Portal::running(of(project.isa), &printed(path)?)?,
         (None, Some(shape), _) => running(project, &options.system, shape)?,
-        (None, None, text) => Portal::generated(of(project.isa), &specification(text.as_deref().unwrap_or_default())?)?,
+        (None, None, text) => generated(project, text.as_deref().unwrap_or_default())?,
     };
     print!("{portal}");
     Ok(0)
+}
+
+/// What the generator writes for a specification.
+pub fn generated(project: &Project, text: &str) -> Result<Portal> {
+    Ok(Portal::generated(of(project.isa), &specification(text)?)?)
 }
 
 /// What `portals --code` printed into a file, or a pipe.

@@ -23,9 +23,9 @@ mod several;
 mod show;
 
 use crate::build::Checks;
-use crate::code;
+use crate::code::{self, File};
 use crate::command_line::{BenchOptions, Peer as PeerName};
-use crate::counter::COSTLY;
+use crate::counter::{COSTLY, Executed};
 use crate::elf;
 use crate::emulator::Machine;
 use crate::image::System;
@@ -166,23 +166,47 @@ fn measure(project: &Project, options: &BenchOptions) -> Result<Vec<Measurement>
     Ok(measured)
 }
 
-/// In which functions the instructions of a row are executed.
-fn followed(project: &Project, options: &BenchOptions) -> Result<String> {
+/// A row, the instructions executed for it, and the files that have them.
+struct Followed {
+    row: Measurement,
+    executed: Vec<Executed>,
+    files: Vec<File>,
+}
+
+/// Measures the row of this name.
+fn follow(project: &Project, system: &Path, name: &str) -> Result<Followed> {
     install::emulator(project.isa)?;
-    let system = System::read(project, &options.system)?;
-    let filter = options.filter.as_deref().unwrap_or_default();
+    let system = System::read(project, system)?;
     let machine = Machine { icount: true, ..Machine::new(MEMORY) };
-    let (image, rows, executed) = run_and_follow(project, &system, machine, &format!("bench {filter}"), true)?;
-    let [row] = rows.as_slice() else {
+    let (image, mut rows, executed) = run_and_follow(project, &system, machine, &format!("bench {name}"), true)?;
+    if rows.len() != 1 {
         let names: Vec<&str> = rows.iter().map(|row| row.name.as_str()).collect();
-        bail!("--functions takes one row at a time, and `{filter}` names {}", names.join(", "));
-    };
+        bail!("--functions takes one row at a time, and `{name}` names {}", names.join(", "));
+    }
+    let row = rows.remove(0);
     if row.operations == 0 {
         bail!("{}: what is measured elsewhere, or not in instructions, has no functions", row.name);
     }
     let files = code::files(project, &system, read(&image.elf)?)?;
-    let text = functions::table(&executed.unwrap_or_default(), &files, row.operations);
+    Ok(Followed { row, executed: executed.unwrap_or_default(), files })
+}
+
+/// In which functions the instructions of a row are executed.
+fn followed(project: &Project, options: &BenchOptions) -> Result<String> {
+    let Followed { row, executed, files } =
+        follow(project, &options.system, options.filter.as_deref().unwrap_or_default())?;
+    let text = functions::table(&executed, &files, row.operations);
     Ok(format!("{}, {}: {} {}\n{text}", project.isa.name(), row.name, grouped(row.value), row.unit))
+}
+
+/// Instructions of portals' code that a call and return behind portals of the specification `npciii>i` execute: how many in so many
+/// calls.
+pub fn in_portals(project: &Project) -> Result<(u64, u64)> {
+    let Followed { row, executed, files } = follow(project, Path::new(NETWORK_SYSTEM), "npciii")?;
+    let owners = code::owners(&executed, &files);
+    let of_portals =
+        executed.iter().zip(owners).filter(|(one, owner)| code::is_nucleus(one.address) && owner.is_none());
+    Ok((of_portals.map(|(one, _)| one.times).sum(), row.operations))
 }
 
 /// What a portal call and return takes of each kind of [`COSTLY`], and what the book says.

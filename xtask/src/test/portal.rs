@@ -1,6 +1,8 @@
-//! Is what a running system has as portal code what the generator writes, and does the host say what each part is for?
+//! Is what a running system has as portal code what the generator writes, and does the host say what each part is for? Does a call execute
+//! the instructions of its listing, each once?
 
 use super::report::Report;
+use crate::bench;
 use crate::isa::Isa;
 use crate::portal;
 use crate::project::Project;
@@ -21,6 +23,18 @@ pub fn check(project: &Project, isas: &[Isa], report: &mut Report) {
                 ensure!(text.contains(part), "`{part}` is missing:\n{text}");
             }
             ensure!(text.lines().any(|line| line.starts_with("    000  ")), "there are no bytes:\n{text}");
+            Ok(())
+        });
+    }
+    for isa in isas {
+        report.run(&format!("{NAME}: a call on {}", isa.name()), || {
+            let project = project.on(*isa);
+            let text = portal::generated(&project, "npciii>i")?.to_string();
+            // A line after each half.
+            let halves = text.lines().filter_map(|line| line.trim().strip_suffix(" instructions")?.parse::<u64>().ok());
+            let (executed, calls) = bench::in_portals(&project)?;
+            let listed = halves.sum::<u64>();
+            ensure!(executed == listed * calls, "{calls} calls of {listed} instructions executed {executed}");
             Ok(())
         });
     }
