@@ -1,10 +1,12 @@
 //! A small domain that runs the program of `arch::fill`, and its block.
 
+use core::cell::Cell;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use abi::layout::{ENTRY_BYTES, STACKS_START};
-use abi::rights::{self, MAP_EXECUTE, MAP_READ, MAP_WRITE, UNMAP_SELF};
+use abi::rights::{self, MAP_EXECUTE, MAP_GRANT, MAP_READ, MAP_WRITE, UNMAP_SELF};
 use abi::{Control, Error, PAGE_BYTES, layout, op as abi_op};
+use alloc::boxed::Box;
 use runtime::entry::Owned;
 use runtime::op::{self, Schedule};
 use runtime::{Entry, message, table};
@@ -17,6 +19,9 @@ const PAGE: u64 = PAGE_BYTES as u64;
 const CODE: u64 = 0x6000_0000;
 pub const BLOCK: u64 = 0x5000_0000;
 pub const FAULT: u64 = 0x5800_0000;
+/// Where pages that are torn away arrive, and where they are before.
+pub const TORN: u64 = 0x3800_0000;
+pub const TEARS: u64 = 0x5900_0000;
 /// Where a service takes entries.
 pub const RECEIVES: Entry = Entry(layout::FIRST_FREE + 9);
 /// Top of the stack of a service.
@@ -67,6 +72,8 @@ pub struct Child {
     died: Owned,
     number: usize,
     unit: bool,
+    /// Whether it has an activation that can be called.
+    serves: Cell<bool>,
 }
 
 impl Child {
@@ -75,19 +82,54 @@ impl Child {
         let domain = Owned::new(op::domain_new(Entry::OWN, if unit { abi_op::DOMAIN_FPU } else { 0 }, "victim")?);
         let died = Owned::new(op::semaphore_new(Entry::OWN, 0)?);
         op::domain_set_death_semaphore(domain.entry(), died.entry())?;
-        let child = Self { thread: None, domain, died, number, unit };
+        let child = Self { thread: None, domain, died, number, unit, serves: Cell::new(false) };
         child.words().iter().for_each(|word| word.store(0, Ordering::SeqCst));
         let mut given = fill::given(7 * number as u64 + 3, BLOCK);
         given[fill::PLACE] = FAULT;
         change(&mut given);
-        for (place, value) in given.into_iter().enumerate() {
-            child.words()[area::GIVEN / 8 + place].store(value, Ordering::SeqCst);
-        }
+        child.give(&given);
         child.set(word::UNIT, unit.into());
         child.set(word::EVENT, event);
         child.map(child.words().as_ptr() as u64, BLOCK, MAP_READ | MAP_WRITE)?;
         child.map(pages()[0], CODE, MAP_READ | MAP_EXECUTE)?;
         Ok(child)
+    }
+
+    fn give(&self, given: &State) {
+        for (place, value) in given.iter().enumerate() {
+            self.words()[area::GIVEN / 8 + place].store(*value, Ordering::SeqCst);
+        }
+    }
+
+    /// Forgets what was found.
+    pub fn forget(&self) {
+        for place in [area::FIRST, area::SEEN] {
+            (0..size_of::<State>() / 8).for_each(|word| self.words()[place / 8 + word].store(0, Ordering::SeqCst));
+        }
+        self.set(word::DONE, 0);
+    }
+
+    /// Pages that are torn away for its service arrive at [`TORN`].
+    pub fn takes_pages(&self) -> Result<(), Error> {
+        let given = self.state(area::GIVEN);
+        let mut asks = given;
+        asks[fill::INDEX] = call(abi_op::ACTIVATION_SET);
+        asks[fill::CONTROL] = 0;
+        let words = [abi_op::ACTIVATION_TEAR, TORN, 0, 0, 0];
+        fill::WORDS_AT.into_iter().zip(words).for_each(|(at, word)| asks[at] = word);
+        self.give(&asks);
+        self.enter()?;
+        let status = self.state(area::SEEN)[fill::INDEX];
+        self.give(&given);
+        self.forget();
+        Error::from_status(status)
+    }
+
+    /// It has a page at [`TEARS`] that nobody else has.
+    pub fn has_page(&self) -> Result<(), Error> {
+        let page = Box::leak(Box::new(Page([const { AtomicU64::new(0) }; PAGE_BYTES / 8])));
+        let rights = MAP_READ | MAP_WRITE | MAP_GRANT;
+        self.map(page.0.as_ptr() as u64, TEARS, rights)
     }
 
     fn map(&self, source: u64, destination: u64, rights: u64) -> Result<(), Error> {
@@ -159,7 +201,9 @@ impl Child {
         };
         // SAFETY: another domain's; the program is made for this and uses no stack.
         let service = unsafe {
-            op::activation_new(self.domain.entry(), STACK, RECEIVES)?;
+            if !self.serves.replace(true) {
+                op::activation_new(self.domain.entry(), STACK, RECEIVES)?;
+            }
             op::service_new_at(self.domain.entry(), CODE + code, 0, shape, Entry::OWN)?
         };
         let copy = Owned::new(table::allocate()?);

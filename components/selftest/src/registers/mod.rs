@@ -24,7 +24,7 @@ use crate::arch::fill::{self, AREA, CONTROL, FLAGS, GENERAL, INDEX, MORE_AT, OWN
 use crate::arch::vectors::set;
 use crate::block::{State, area, event, word};
 use crate::check::{Check, frames, hold};
-use child::{BLOCK, Child, FAULT, Finds, RECEIVES, call};
+use child::{BLOCK, Child, FAULT, Finds, RECEIVES, TEARS, TORN, call};
 
 pub const CHECKS: &[Check] = &[
     ("a page fault keeps every register", || for_both(page_fault)),
@@ -34,6 +34,7 @@ pub const CHECKS: &[Check] = &[
     ("system calls keep what they say and show nothing else", || for_both(system_calls)),
     ("a call shows nothing but words, either way", calls),
     ("a portal shows nothing but what its specification passes, either way", portals),
+    ("a window that was shown before shows nothing else", windows_again),
     ("an answer with a forged entry is refused, and nothing else is lost or shown", forged_answers),
     ("a portal passes nothing of a caller that does not expect it", unexpected),
     ("who is called by the nucleus sees nothing but its words", || for_both(upcall)),
@@ -346,6 +347,23 @@ fn portals() -> Result<(), &'static str> {
     Ok(())
 }
 
+/// A window that was shown before is opened on the fast path.
+fn windows_again() -> Result<(), &'static str> {
+    for specification in SPECIFICATIONS.into_iter().filter(|letters| letters.contains('w')) {
+        let crossing = Crossing::with(specification, [false, false], SENT.0, BLOCK | 1)?;
+        for _ in 0..2 {
+            crossing.caller.forget();
+            crossing.callee.forget();
+            // An entry that came before would be in the way.
+            let _ = op::entry_remove(crossing.caller.domain.entry(), RECEIVES);
+            crossing.caller.enter().map_err(text)?;
+            crossing.arrived()?;
+            crossing.came_back()?;
+        }
+    }
+    Ok(())
+}
+
 /// Answers with an entry that cannot go along are refused: their service keeps every register, and answers without an entry then.
 fn forged_answers() -> Result<(), &'static str> {
     const NOTHING: usize = FIRST_FREE + 20;
@@ -385,14 +403,14 @@ fn at(word: usize) -> usize {
 /// Bytes that go along where some can.
 const BYTES: usize = 24;
 
-/// Words as they are given, but for what cannot be: these bytes, this entry, this window, and no torn page, because a child has none.
-fn give(given: &mut State, letters: &Letters, entry: usize, window: u64) {
+/// Words as they are given, but for what cannot be: these bytes, this entry, this window, and a page torn away from here.
+fn give(given: &mut State, letters: &Letters, entry: usize, window: u64, torn: u64) {
     for (word, letter) in letters.iter() {
         match letter {
             Letter::Bytes => given[at(word)] = BYTES as u64,
             Letter::Delegated | Letter::Minted => given[at(word)] = entry as u64,
             Letter::Window => given[at(word)] = window,
-            Letter::Torn => given[at(word)] = 0,
+            Letter::Torn => given[at(word)] = torn | 1,
             Letter::Control => given[CONTROL] = Control::bytes(BYTES).0,
             _ => {}
         }
@@ -408,6 +426,9 @@ fn arrives(given: &State, letters: &Letters, entry: usize, seen: &State) -> [u64
     let time = letters.iter().find(|(_, letter)| *letter == Letter::Time).map_or(0, |(word, _)| seen[at(word)]);
     let window = letters.window().map_or(0, |word| seen[at(word)]);
     letters.deliver(&mut words, BLOCK, entry as u64, time, window);
+    if let Some(word) = letters.torn() {
+        words[word] = TORN | 1;
+    }
     words
 }
 
@@ -432,14 +453,19 @@ struct Crossing {
 
 impl Crossing {
     /// A portal of this specification, between domains with or without floating-point registers. If the answer names an entry, then this.
-    fn new(letters: &str, [caller, callee]: [bool; 2], answered: usize) -> Result<Self, &'static str> {
+    fn new(letters: &str, units: [bool; 2], answered: usize) -> Result<Self, &'static str> {
+        // A callee's first window is opened on the slow path; without one there is the fast path, too.
+        let window = if units == [false, false] { 0 } else { BLOCK | 1 };
+        Self::with(letters, units, answered, window)
+    }
+
+    /// The same with this window, if the specification has one.
+    fn with(letters: &str, [caller, callee]: [bool; 2], answered: usize, window: u64) -> Result<Self, &'static str> {
         let specification = Specification::parse(letters.as_bytes()).map_err(|_| "no specification")?;
         let (calls, result) = (specification.call, specification.result);
-        // A callee's first window is opened on the slow path; without one there is the fast path, too.
-        let window = if caller || callee { BLOCK | 1 } else { 0 };
         let callee = Child::new(1, callee, event::ASK, |given| {
             given[INDEX] = call(RETURN);
-            give(given, &result, answered, 0);
+            give(given, &result, answered, 0, TORN);
             if result.has_control() && answered != SENT.0 {
                 given[CONTROL] = Control(0).delegate(answered, abi::rights::ALL).0;
             }
@@ -451,12 +477,20 @@ impl Crossing {
             if let Some(what) = specification.expects() {
                 given[CONTROL] = Control::expecting(what).0;
             }
-            give(given, &calls, SENT.0, window);
+            give(given, &calls, SENT.0, window, TEARS);
         })
         .map_err(text)?;
         let finds = if calls.has_badge() { Finds::Badge } else { Finds::FirstWord };
         // The code lasts as long as the callee.
         let service = callee.portal_in(caller.domain.entry(), PLACE, shape.entry(), finds).map_err(text)?;
+        if calls.torn().is_some() {
+            caller.has_page().map_err(text)?;
+        }
+        for (child, takes) in [(&callee, &calls), (&caller, &result)] {
+            if takes.torn().is_some() {
+                child.takes_pages().map_err(text)?;
+            }
+        }
         for (child, letters) in [(&caller, &calls), (&callee, &result)] {
             if letters.entry().is_some() {
                 // A service is copied, or minted from.
@@ -467,9 +501,9 @@ impl Crossing {
         Ok(Self { call: calls, result, caller, callee, _service: service })
     }
 
-    /// The caller calls: from its service, if it gets an entry.
+    /// The caller calls: from its service, if it gets an entry or a page.
     fn cross(&mut self) -> Result<(), &'static str> {
-        if self.result.entry().is_some() {
+        if self.result.entry().is_some() || self.result.torn().is_some() {
             return self.caller.enter().map_err(text);
         }
         self.caller.start().map_err(text)?;
