@@ -43,6 +43,8 @@ pub struct Machine {
     pub counter: Option<String>,
     /// A file for what a nucleus that traces writes.
     pub trace: Option<PathBuf>,
+    /// A file for what a nucleus that checks itself writes.
+    pub refusals: Option<PathBuf>,
     /// Further words for the nucleus.
     pub append: String,
     /// No device that gives randomness, though the system has a driver for it.
@@ -70,6 +72,7 @@ impl Machine {
             gdb_port: None,
             counter: None,
             trace: None,
+            refusals: None,
             append: String::new(),
             without_entropy: false,
             without_network: false,
@@ -193,8 +196,8 @@ pub fn arguments(image: &Image, machine: &Machine) -> Vec<String> {
         pair("-netdev", other_end);
         pair("-device", "virtio-net-pci,disable-legacy=on,netdev=net0".into());
     }
-    if let Some(trace) = &machine.trace {
-        image.isa.debug_console(trace).into_iter().for_each(|(option, value)| pair(option, value));
+    if let Some(file) = machine.trace.as_ref().or(machine.refusals.as_ref()) {
+        image.isa.debug_console(file).into_iter().for_each(|(option, value)| pair(option, value));
     }
     if image.entropy && !machine.without_entropy {
         pair("-device", "virtio-rng-pci,disable-legacy=on".into());

@@ -1,8 +1,9 @@
 //! Tests that follow from the table of operations (`abi::op`). Each operand that is an entry is given an entry of each other kind, one that
-//! has every right but one that it needs, and one that has just these: nobody writes those cases by hand. Bounds are tried at the last
-//! value that is allowed and the first that is refused, and what goes on in steps with more things than a step takes.
+//! has every right but one that it needs, one that has just these, one that was revoked, and none; each that names an index to fill one
+//! that is taken, and none when the table is full: nobody writes those cases by hand. Bounds are tried at the last value that is allowed
+//! and the first that is refused, and what goes on in steps with more things than a step takes.
 
-use abi::layout::{FIRST_FREE, FREE_START, PROGRAM_START};
+use abi::layout::{FIRST_FREE, FREE_START, MAX_TABLE_ENTRIES, PROGRAM_START};
 use abi::op::{self as numbers, OperandKind, Operation};
 use abi::rights::{ALL, COPY, Kind, MAP_EXECUTE, MAP_GRANT, MAP_READ, MAP_WRITE, UNMAP_SELF, USE};
 use abi::{Control, Error, NEVER, info};
@@ -18,9 +19,13 @@ use crate::raw::call;
 
 /// See the module.
 pub const CHECKS: &[Check] = &[
-    ("an entry of another kind is refused, whatever the operation", || each(367, kinds)),
-    ("an entry without a right is refused, whatever the operation", || each(48, rights)),
-    ("an entry with these rights alone is enough, whatever the operation", || each(16, enough)),
+    ("an entry of another kind is refused, whatever the operation", || each(367, OperandKind::is_entry, kinds)),
+    ("an entry without a right is refused, whatever the operation", || each(48, OperandKind::is_entry, rights)),
+    ("an entry with these rights alone is enough, whatever the operation", || each(16, OperandKind::is_entry, enough)),
+    ("an entry that is revoked, of a dead domain, or none is refused, whatever the operation", || {
+        each(100, OperandKind::is_entry, gone)
+    }),
+    ("an index that is taken or none is not filled, whatever the operation", || each(16, is_fill, taken)),
     ("priorities end at the caller's highest", || in_world(priorities)),
     ("counts, orders and shares end where the contract says", || in_world(bounds)),
     ("a domain dies with the low 8 bits of what it is killed with", || in_world(status)),
@@ -28,6 +33,7 @@ pub const CHECKS: &[Check] = &[
     ("an unmapping reaches every mapping", || in_world(mappings)),
     ("a page that others have does not become code", || in_world(shared)),
     ("no call entry is minted from a service without the right", || in_world(minted)),
+    ("a full table takes nothing more, whatever the operation, and what is free is found", full),
 ];
 
 /// Indices that the runtime does not reach.
@@ -54,6 +60,10 @@ const MEMORY: u64 = system::MEMORY_INDEX as u64;
 /// The line and the ports of the second serial device, which is not there.
 const SPARE_LINE: u64 = 3;
 const SPARE_PORTS: u64 = 0x2f8 | 8 << 16;
+/// Those of the third one.
+const MORE_PORTS: u64 = 0x3e8 | 8 << 16;
+/// Of a shape.
+const SPECIFICATION: &[u8] = b"npii>i";
 /// Priority 0, slices of a millisecond.
 const SCHEDULE: u64 = 1000 << 8;
 /// A port for one message of 64 bytes.
@@ -78,7 +88,7 @@ impl World {
             },
             never.0,
         )?;
-        Ok(Self { thread, shape: Owned::new(op::shape_new(Entry::SPECIAL, b"npii>i")?) })
+        Ok(Self { thread, shape: Owned::new(op::shape_new(Entry::SPECIAL, SPECIFICATION)?) })
     }
 
     fn make(&self) -> Result<(), Error> {
@@ -136,6 +146,9 @@ impl World {
                 (OperandKind::Number, "schedule") => SCHEDULE,
                 (OperandKind::Number, "frames") => 1,
                 (OperandKind::Number, "size") => PORT_SIZE,
+                (OperandKind::Number, "ports") => MORE_PORTS,
+                // It is in the message area since the shape was made.
+                (OperandKind::Number, "bytes") => SPECIFICATION.len() as u64,
                 _ => 0,
             };
         }
@@ -182,19 +195,45 @@ impl Case<'_> {
     }
 }
 
-/// Tries each operand of each operation that is an entry, with everything made anew.
-fn each(least: usize, try_one: fn(&Case<'_>) -> Result<usize, &'static str>) -> Result<(), &'static str> {
+const fn is_fill(kind: OperandKind) -> bool {
+    matches!(kind, OperandKind::Fill)
+}
+
+/// Whether it is about ports, on a machine without: that refuses it whatever else is wrong.
+fn lacks_ports(case: &Case<'_>) -> bool {
+    case.row.name == "machine_ports" && case.world.entry(OperandKind::IoPorts).is_none()
+}
+
+/// Tries each such operand of each operation, with everything made anew.
+fn each(
+    least: usize,
+    is_tried: fn(OperandKind) -> bool,
+    try_one: fn(&Case<'_>) -> Result<usize, &'static str>,
+) -> Result<(), &'static str> {
     let world = World::new().map_err(Error::text)?;
+    let tried = each_in(&world, is_tried, try_one);
+    core::mem::forget(world);
+    match tried? {
+        tried if tried >= least => Ok(()),
+        tried => Err(Box::leak(format!("only {tried} were tried").into_boxed_str())),
+    }
+}
+
+fn each_in(
+    world: &World,
+    is_tried: fn(OperandKind) -> bool,
+    try_one: impl Fn(&Case<'_>) -> Result<usize, &'static str>,
+) -> Result<usize, &'static str> {
     let mut tried = 0;
     for (index, base) in numbers::TABLE.iter().enumerate() {
         let ways = numbers::ways(base.constant);
         let rows = if ways.is_empty() { core::slice::from_ref(base) } else { ways };
         for (way, row) in (0..).zip(rows) {
-            for (operand, _) in row.operands.iter().enumerate().filter(|(_, operand)| operand.kind.is_entry()) {
+            for (operand, _) in row.operands.iter().enumerate().filter(|(_, operand)| is_tried(operand.kind)) {
                 world.make().map_err(Error::text)?;
                 // A machine may lack what the operation is about.
                 let outcome = match world.words(row, way) {
-                    Some(_) => try_one(&Case { world: &world, index, row, way, operand }),
+                    Some(_) => try_one(&Case { world, index, row, way, operand }),
                     None => Ok(0),
                 };
                 world.clear();
@@ -202,8 +241,7 @@ fn each(least: usize, try_one: fn(&Case<'_>) -> Result<usize, &'static str>) -> 
             }
         }
     }
-    core::mem::forget(world);
-    if tried >= least { Ok(()) } else { Err(Box::leak(format!("only {tried} were tried").into_boxed_str())) }
+    Ok(tried)
 }
 
 fn kinds(case: &Case<'_>) -> Result<usize, &'static str> {
@@ -250,6 +288,79 @@ fn enough(case: &Case<'_>) -> Result<usize, &'static str> {
         outcome @ Err(Error::NoRight | Error::WrongKind) => case.wrong("with just the rights it takes", outcome),
         _ => Ok(1),
     }
+}
+
+/// Tries the operand with these values, each of which is refused so.
+fn refused<const COUNT: usize>(case: &Case<'_>, all: [(u64, Error); COUNT]) -> Result<usize, &'static str> {
+    for (tried, error) in all {
+        match case.call(tried)? {
+            Err(other) if other == error => {}
+            outcome => return case.wrong(&format!("{tried:#x}, not {error:?}"), outcome),
+        }
+    }
+    Ok(COUNT)
+}
+
+fn gone(case: &Case<'_>) -> Result<usize, &'static str> {
+    let none = [(u64::MAX, Error::BadIndex), (MAX_TABLE_ENTRIES as u64, Error::BadIndex), (TRIED, Error::Empty)];
+    let mut tried = refused(case, none)?;
+    let kind = case.row.operands[case.operand].kind;
+    if case.copy(ALL)? {
+        let source = case.world.entry(kind).ok_or("nothing to revoke")?;
+        call(numbers::ENTRY_REVOKE, [0, source, 0, 0, 0, 0]).map_err(Error::text)?;
+        tried += refused(case, [(TRIED, Error::Revoked)])?;
+    }
+    if kind == OperandKind::Domain {
+        call(numbers::DOMAIN_KILL, [VICTIM, 0, 0, 0, 0, 0]).map_err(Error::text)?;
+        tried += refused(case, [(VICTIM, Error::PeerDied)])?;
+    }
+    Ok(tried)
+}
+
+fn taken(case: &Case<'_>) -> Result<usize, &'static str> {
+    if lacks_ports(case) {
+        return Ok(0);
+    }
+    refused(case, [(INSIDE, Error::Occupied), (u64::MAX, Error::BadIndex), (MAX_TABLE_ENTRIES as u64, Error::BadIndex)])
+}
+
+/// Fills our own table, for good.
+fn full() -> Result<(), &'static str> {
+    let world = World::new().map_err(Error::text)?;
+    world.make().map_err(Error::text)?;
+    // Not the world's semaphore: to remove an original revokes its copies.
+    call(numbers::SEMAPHORE_NEW, [0, 0, MORE, 0, 0, 0]).map_err(Error::text)?;
+    let fill = |index| call(numbers::ENTRY_COPY, [0, MORE, 0, index, ALL.into(), 0]);
+    while fill(0).is_ok() {}
+    for index in [100_000, MAX_TABLE_ENTRIES as u64 - 1] {
+        hold(fill(0) == Err(Error::TableFull), "the table is not full")?;
+        op::entry_remove(Entry::OWN, Entry(index as usize)).map_err(Error::text)?;
+        hold(fill(0) == Ok(index), "the free index is not found")?;
+    }
+    world.clear();
+    let tried = each_in(&world, is_fill, |case| {
+        if lacks_ports(case) {
+            return Ok(0);
+        }
+        let mut words = case.world.words(case.row, case.way).ok_or("nothing to call it with")?;
+        for (word, operand) in words.iter_mut().zip(case.row.operands) {
+            match operand.kind {
+                OperandKind::Domain | OperandKind::Fill => *word = 0,
+                OperandKind::Index => *word = SEMAPHORE,
+                _ => {}
+            }
+        }
+        // What else is free.
+        for index in [TRIED, FILLED] {
+            fill(index).map_err(Error::text)?;
+        }
+        match call(case.index, words) {
+            Err(Error::TableFull) => Ok(1),
+            outcome => case.wrong("with a full table", outcome),
+        }
+    });
+    core::mem::forget(world);
+    hold(tried? >= 8, "only a few were tried")
 }
 
 /// Something with everything made anew.

@@ -6,7 +6,7 @@ use crate::memory::portals::{check_copy, copy_entry, make_call_entry};
 use crate::memory::{lend, mapping, shapes};
 use crate::objects::{Activation, Domain, Entry, SavedFrame, State, Stop, Thread, Wait, is_seat};
 use crate::pointer::{Link, Ref, look};
-use crate::report::trace;
+use crate::report::{refusals, trace};
 use abi::info::status;
 use abi::rights::{self, Kind};
 use abi::sched::Event;
@@ -365,6 +365,7 @@ extern "C" fn return_slowly(callee: Ref<Activation>) -> ! {
 }
 
 fn refuse_return(callee: Ref<Activation>, error: Error) -> ! {
+    refusals::note(callee.held(), op::RETURN, error);
     callee.set_result(Err(error));
     callee.leave()
 }

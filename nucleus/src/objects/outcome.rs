@@ -29,6 +29,13 @@ pub struct Reply {
     value: u64,
 }
 
+impl Reply {
+    /// The status as a result.
+    pub fn result(&self) -> Result<(), Error> {
+        Error::from_status(self.status)
+    }
+}
+
 impl From<Result<u64, Error>> for Reply {
     fn from(result: Result<u64, Error>) -> Self {
         match result {

@@ -16,7 +16,9 @@ use crate::cpus::{counters, cpu};
 use crate::memory::labels;
 use crate::objects::{Activation, Operation, Outcome, Reply, Stop};
 use crate::pointer::{Held, Ref};
+use crate::report::refusals;
 use abi::Error;
+use abi::layout::ENTRY_BYTES;
 use abi::op::{self, Class, Each};
 use abi::sched::Event;
 use operands::Operands;
@@ -37,13 +39,18 @@ const fn full(function: Full) -> Entered {
 
 /// An operation that is never restarted. Its arguments are words 0, 1, 2, 5, 3, 4, or the first of these.
 macro_rules! light {
-    ($function:path, $($word:ident),*) => {
-        light!(Light op_light, $function, $($word),*)
+    ($number:ident: $function:path, $($word:ident),*) => {
+        light!(Light op_light, $number: $function, $($word),*)
     };
-    ($class:ident $code:ident, $function:path, $($word:ident),*) => {{
+    ($class:ident $code:ident, $number:ident: $function:path, $($word:ident),*) => {{
         extern "C" fn handler($($word: u64),*) -> Reply {
             // SAFETY: `entry.s` took the lock before it called this.
-            $function(unsafe { Held::new() }, $($word),*)
+            let held = unsafe { Held::new() };
+            let reply = $function(held, $($word),*);
+            if let Err(error) = reply.result() {
+                refusals::note(held, op::$number, error);
+            }
+            reply
         }
         (Class::$class, Operation { code: assembly::$code as *const (), function: handler as *const () })
     }};
@@ -62,9 +69,9 @@ macro_rules! full {
 pub static TABLE: [Operation; op::COUNT] = in_order(Each {
     r#return: assembly(assembly::entry_return),
     thread_id: assembly(assembly::op_thread_id),
-    clock: light!(running::clock, a, b),
-    r#yield: light!(dispatch::yield_, a, b),
-    exit: light!(running::exit, a, b),
+    clock: light!(CLOCK: running::clock, a, b),
+    r#yield: light!(YIELD: dispatch::yield_, a, b),
+    exit: light!(EXIT: running::exit, a, b),
     domain_new: full!(objects::domain_new),
     domain_kill: full!(objects::domain_kill),
     domain_set: full!(objects::domain_set),
@@ -84,17 +91,17 @@ pub static TABLE: [Operation; op::COUNT] = in_order(Each {
     portal_new: full!(entries::portal_new),
     semaphore_new: full!(objects::semaphore_new),
     interrupt_bind: full!(objects::interrupt_bind),
-    io: light!(running::io, a, b, c, d, e, f),
-    dispatch: light!(Dispatch op_dispatch, dispatch::dispatch, a, b),
+    io: light!(IO: running::io, a, b, c, d, e, f),
+    dispatch: light!(Dispatch op_dispatch, DISPATCH: dispatch::dispatch, a, b),
     info: full!(running::info),
     machine: full!(objects::machine),
-    log: light!(running::log, a, b),
-    activation_set: light!(running::activation_set, a, b),
+    log: light!(LOG: running::log, a, b),
+    activation_set: light!(ACTIVATION_SET: running::activation_set, a, b),
     entry_info: full!(entries::info),
     ipc: full!(reserved),
     shape_new: full!(entries::shape_new),
     label: full!(label::label),
-    caller: light!(running::caller, a, b),
+    caller: light!(CALLER: running::caller, a, b),
     port_new: full!(objects::port_new),
 });
 
@@ -124,7 +131,10 @@ fn finish(activation: Ref<Activation>, outcome: Outcome) -> Reply {
     }
     match outcome {
         Ok(value) => activation.set_result(Ok(value)),
-        Err(Stop::Refused(error)) => activation.set_result(Err(error)),
+        Err(Stop::Refused(error)) => {
+            refusals::note(held, activation.registers.status() as usize / ENTRY_BYTES, error);
+            activation.set_result(Err(error));
+        }
         Err(Stop::Repeat) => {
             counters::all(held).restarts.up();
             activation.repeat_system_call();

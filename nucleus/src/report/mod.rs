@@ -3,4 +3,5 @@
 pub mod log;
 pub mod panic;
 pub mod reason;
+pub mod refusals;
 pub mod trace;

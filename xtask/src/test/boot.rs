@@ -2,6 +2,7 @@
 
 use super::cases::{self, Case};
 use super::file::{StepText, TestFile};
+use super::refusals::{self, Refusals};
 use super::report::{Report, tail};
 use super::time_server::{self, TimeServer};
 use super::traced;
@@ -32,6 +33,8 @@ const UNSERVED: &str = "host: failed";
 struct Built {
     nuclei: BTreeMap<Checks, PathBuf>,
     programs: Programs,
+    /// What the runs said.
+    refusals: Mutex<Refusals>,
 }
 
 /// Builds for the project's ISA what the tests on it need.
@@ -49,11 +52,11 @@ fn build(project: &Project, tests: &[&TestFile]) -> Result<Built> {
     if let Some(traced) = nuclei.get(&Checks::Traced) {
         traced::ships_nothing(&build::nucleus(project, Checks::Off)?, traced)?;
     }
-    Ok(Built { nuclei, programs: build::programs(project, &programs)? })
+    Ok(Built { nuclei, programs: build::programs(project, &programs)?, refusals: Mutex::default() })
 }
 
-/// Builds once, then runs the cases, as many at a time as this computer has CPUs.
-pub fn run(project: &Project, cases: &[Case<'_>], boards: Boards, report: &mut Report) {
+/// Builds once, then runs the cases, as many at a time as this computer has CPUs. Gives the errors with which operations ended on each ISA.
+pub fn run(project: &Project, cases: &[Case<'_>], boards: Boards, report: &mut Report) -> BTreeMap<Isa, Refusals> {
     let mut builds = BTreeMap::new();
     for isa in Isa::ALL {
         let tests: Vec<&TestFile> =
@@ -88,6 +91,8 @@ pub fn run(project: &Project, cases: &[Case<'_>], boards: Boards, report: &mut R
         run(case);
         true
     });
+    let refusals = |built: Built| built.refusals.into_inner().unwrap_or_default();
+    builds.into_iter().map(|(isa, built)| (isa, refusals(built))).collect()
 }
 
 /// Takes the cases in this order, as many at a time as this computer has CPUs, until there are none or `act` says no.
@@ -193,6 +198,8 @@ fn run_one(project: &Project, built: &Built, case: &Case<'_>, boards: Boards) ->
         ..Machine::new(&memory)
     };
     let scratch = project.scratch()?;
+    let refusals = (test.checks() == Checks::On).then(|| scratch.file("refusals"));
+    machine.refusals = refusals.clone();
     if !test.fdt.is_empty() {
         machine.loaded = Some(device_trees::loaded(&image, &machine, &test.fdt, &scratch)?);
     }
@@ -217,8 +224,14 @@ fn run_one(project: &Project, built: &Built, case: &Case<'_>, boards: Boards) ->
         Ok(Step { after, send: step.send.clone().into_bytes(), fetch, work })
     };
     let steps = test.steps.iter().map(step).collect::<Result<Vec<_>>>()?;
+    let note = || -> Result<()> {
+        let pairs = refusals.as_deref().map(refusals::read).transpose()?.unwrap_or_default();
+        built.refusals.lock().map_err(|_| anyhow!("a run ended badly"))?.extend(pairs);
+        Ok(())
+    };
     if let (Some(name), Some(prepared)) = (&test.wire, &prepared) {
         let (result, output) = wire::run(name, prepared, &image, machine, limit);
+        note()?;
         // The other end ends the machine.
         let end = if result.is_ok() { End::Status(test.status) } else { End::TimedOut };
         result.and_then(|()| judge(test, &end, &output)).map_err(|error| with_tail(test, &error, &output))?;
@@ -235,6 +248,7 @@ fn run_one(project: &Project, built: &Built, case: &Case<'_>, boards: Boards) ->
         booted
     });
     let (end, output) = booted?;
+    note()?;
     let output = String::from_utf8_lossy(&output);
     judge(test, &end, &output).map_err(|error| with_tail(test, &error, &output))?;
     let found = output.lines().filter(|line| line.starts_with("host: ") && !line.starts_with(figures::FETCHED));

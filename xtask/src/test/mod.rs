@@ -61,6 +61,7 @@ mod promises;
 mod random;
 #[cfg(test)]
 mod ready;
+mod refusals;
 mod report;
 #[cfg(test)]
 mod services;
@@ -84,7 +85,7 @@ use anyhow::{Error, Result, anyhow};
 use cases::{Case, Wanted};
 pub use isa::STUBS;
 use report::Report;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::io::Write as _;
 
@@ -115,6 +116,7 @@ const GROUPS: &[&str] = &[
     deaths::NAME,
     "browser",
     "mutants",
+    refusals::NAME,
     "promises",
 ];
 
@@ -198,8 +200,9 @@ pub fn test(project: &Project, options: &TestOptions) -> Result<u8> {
     let mut chosen: Vec<_> = usual.chain(options.names.iter().flat_map(|name| called(name))).collect();
     let mut names = BTreeSet::new();
     chosen.retain(|case| names.insert(case.name()));
+    let mut came = BTreeMap::new();
     if !chosen.is_empty() {
-        boot::run(project, &chosen, options.boards, &mut report);
+        came = boot::run(project, &chosen, options.boards, &mut report);
     }
     if wants("transcript") {
         for isa in &isas {
@@ -243,6 +246,9 @@ pub fn test(project: &Project, options: &TestOptions) -> Result<u8> {
         isas.iter().try_for_each(|isa| install::emulator(*isa))?;
         let every = options.mutants || named("mutants") || options.soak;
         mutants::run(project, every, &options.names, &mut report)?;
+    }
+    if named(refusals::NAME) || all && options.cpus.is_none() {
+        refusals::check(project, &isas, &came, &mut report);
     }
     if wants("promises") {
         promises::check(project, &boot_tests, options.soak, all_cases, &mut report);

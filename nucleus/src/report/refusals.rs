@@ -1,0 +1,25 @@
+//! With the feature `checked`: which errors each kernel operation has ended with. Each pair of both is written to the emulator's debug
+//! console once. `./x test` compares them with the contract. Without the feature, this does nothing.
+
+use crate::arch::memory;
+use crate::pointer::{Held, Nucleus};
+use abi::Error;
+use abi::op::COUNT;
+use core::cell::Cell;
+
+/// For each operation a bit for each error.
+static SEEN: Nucleus<[Cell<u64>; COUNT]> = Nucleus::new([const { Cell::new(0) }; COUNT]);
+
+/// The operation of this number ends with this error. What is none is ignored.
+#[inline(always)]
+pub fn note(held: Held, operation: usize, error: Error) {
+    if !cfg!(feature = "checked") {
+        return;
+    }
+    let Some(seen) = SEEN.get(held).get(operation) else { return };
+    let before = seen.get();
+    seen.set(before | 1 << error as u32);
+    if seen.get() != before {
+        memory::debug_console(&[operation as u8, error as u8]);
+    }
+}
