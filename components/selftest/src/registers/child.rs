@@ -9,6 +9,7 @@ use abi::{Control, Error, PAGE_BYTES, layout, op as abi_op};
 use alloc::boxed::Box;
 use runtime::entry::Owned;
 use runtime::op::{self, Schedule};
+use runtime::sync::Once;
 use runtime::{Entry, message, table};
 
 use crate::arch::fill;
@@ -127,7 +128,9 @@ impl Child {
 
     /// It has a page at [`TEARS`] that nobody else has.
     pub fn has_page(&self) -> Result<(), Error> {
-        let page = Box::leak(Box::new(Page([const { AtomicU64::new(0) }; PAGE_BYTES / 8])));
+        // Of the heap, whose pager supplies another one then.
+        static GIVEN: Once<&Page> = Once::new();
+        let page = GIVEN.get_or_make(|| Box::leak(Box::new(Page([const { AtomicU64::new(0) }; PAGE_BYTES / 8]))));
         let rights = MAP_READ | MAP_WRITE | MAP_GRANT;
         self.map(page.0.as_ptr() as u64, TEARS, rights)
     }

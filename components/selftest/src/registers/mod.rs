@@ -364,10 +364,20 @@ fn windows_again() -> Result<(), &'static str> {
     Ok(())
 }
 
-/// Answers with an entry that cannot go along are refused: their service keeps every register, and answers without an entry then.
+/// Answers with an entry or a page that cannot go along are refused: their service keeps every register, and answers without then.
 fn forged_answers() -> Result<(), &'static str> {
     const NOTHING: usize = FIRST_FREE + 20;
     let forged = [
+        ("npk>d", abi_op::CLOCK, Error::WrongKind),
+        ("npk>d", NO_COPY.0, Error::NoRight),
+        ("npk>g", NO_COPY.0, Error::NoRight),
+        ("npk>d", REVOKED.0, Error::Revoked),
+        ("npk>g", REVOKED.0, Error::Revoked),
+        ("npkaii>iia", usize::MAX << 48, Error::BadAddress),
+        ("npkaii>iia", abi::layout::MESSAGE_START as usize, Error::Reserved),
+        ("npkaii>iia", WINDOWS as usize, Error::Reserved),
+        ("npkaii>iia", FAULT as usize, Error::NotMapped),
+        ("npkaii>iia", BLOCK as usize, Error::Shared),
         ("npk>d", MAX_TABLE_ENTRIES, Error::BadIndex),
         ("npk>d", usize::MAX, Error::BadIndex),
         ("npk>d", NOTHING, Error::Empty),
@@ -441,6 +451,9 @@ fn is_window(given: u64, seen: u64) -> bool {
 /// Where a child has the portal, and an entry that it sends.
 const PLACE: Entry = Entry(FIRST_FREE + 2);
 const SENT: Entry = Entry(FIRST_FREE + 3);
+/// The same without the rights that this takes, and revoked.
+const NO_COPY: Entry = Entry(FIRST_FREE + 4);
+const REVOKED: Entry = Entry(FIRST_FREE + 5);
 
 /// Two children, and a portal from one to the other.
 struct Crossing {
@@ -452,7 +465,8 @@ struct Crossing {
 }
 
 impl Crossing {
-    /// A portal of this specification, between domains with or without floating-point registers. If the answer names an entry, then this.
+    /// A portal of this specification, between domains with or without floating-point registers. If the answer names an entry, then this;
+    /// if it tears a page away, that at this address, or for [`SENT`] the one that came.
     fn new(letters: &str, units: [bool; 2], answered: usize) -> Result<Self, &'static str> {
         // A callee's first window is opened on the slow path; without one there is the fast path, too.
         let window = if units == [false, false] { 0 } else { BLOCK | 1 };
@@ -465,7 +479,7 @@ impl Crossing {
         let (calls, result) = (specification.call, specification.result);
         let callee = Child::new(1, callee, event::ASK, |given| {
             given[INDEX] = call(RETURN);
-            give(given, &result, answered, 0, TORN);
+            give(given, &result, answered, 0, if answered == SENT.0 { TORN } else { answered as u64 });
             if result.has_control() && answered != SENT.0 {
                 given[CONTROL] = Control(0).delegate(answered, abi::rights::ALL).0;
             }
@@ -494,8 +508,13 @@ impl Crossing {
         for (child, letters) in [(&caller, &calls), (&callee, &result)] {
             if letters.entry().is_some() {
                 // A service is copied, or minted from.
-                op::entry_copy(Entry::OWN, service.0.entry(), child.domain.entry(), SENT, abi::rights::ALL)
-                    .map_err(text)?;
+                let (source, domain) = (service.0.entry(), child.domain.entry());
+                let few = abi::rights::ALL & !abi::rights::COPY & !abi::rights::USE;
+                op::entry_copy(Entry::OWN, source, domain, SENT, abi::rights::ALL).map_err(text)?;
+                op::entry_copy(Entry::OWN, source, domain, NO_COPY, few).map_err(text)?;
+                let between = Owned::new(op::entry_duplicate(source, abi::rights::ALL).map_err(text)?);
+                op::entry_copy(Entry::OWN, between.entry(), domain, REVOKED, abi::rights::ALL).map_err(text)?;
+                op::entry_revoke(Entry::OWN, between.entry()).map_err(text)?;
             }
         }
         Ok(Self { call: calls, result, caller, callee, _service: service })
