@@ -1,6 +1,7 @@
 //! What passed and what failed, printed as it comes.
 
 use anyhow::Result;
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
@@ -9,13 +10,19 @@ pub struct Report {
     passed: BTreeSet<String>,
     failed: Vec<String>,
     left_out: BTreeSet<String>,
+    /// How long each took that has a line.
+    took: Vec<(Duration, String)>,
     start: Instant,
 }
+
+/// Slow tests that are named at the end, if more than these ran.
+const SLOWEST: usize = 10;
 
 impl Report {
     /// Nothing has run yet.
     pub fn new() -> Self {
-        Self { passed: BTreeSet::new(), failed: Vec::new(), left_out: BTreeSet::new(), start: Instant::now() }
+        let [passed, left_out] = Default::default();
+        Self { passed, failed: Vec::new(), left_out, took: Vec::new(), start: Instant::now() }
     }
 
     /// Runs `test` and adds its result.
@@ -28,6 +35,7 @@ impl Report {
     /// Adds a result and prints its line.
     pub fn add(&mut self, name: &str, elapsed: Duration, result: Result<()>) {
         let seconds = elapsed.as_secs_f64();
+        self.took.push((elapsed, name.into()));
         match result {
             Ok(()) => {
                 println!("ok    {name:48} {seconds:8.2} s");
@@ -68,9 +76,20 @@ impl Report {
         self.failed.iter().any(|failed| failed == name)
     }
 
-    /// Prints the closing line, which continuous integration reads, and tells the exit status.
+    /// The tests that took longest, the longest first; none if few ran.
+    fn slowest(&self) -> Vec<&(Duration, String)> {
+        let mut all: Vec<_> = self.took.iter().collect();
+        all.sort_by_key(|(took, _)| Reverse(*took));
+        all.truncate(if all.len() > SLOWEST { SLOWEST } else { 0 });
+        all
+    }
+
+    /// Prints the slowest tests, what failed, and the closing line, which continuous integration reads; tells the exit status.
     pub fn finish(&self) -> u8 {
         println!();
+        for (took, name) in self.slowest() {
+            println!("slow: {name:48} {:8.2} s", took.as_secs_f64());
+        }
         for name in &self.failed {
             println!("failed: {name}");
         }
@@ -85,4 +104,23 @@ pub fn tail(text: &str, count: usize) -> String {
     let lines: Vec<&str> = text.lines().collect();
     let start = lines.len().saturating_sub(count);
     lines[start..].iter().map(|line| format!("  | {line}\n")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_slowest_of_many_are_named() {
+        let mut report = Report::new();
+        for number in 0..SLOWEST as u64 {
+            report.took.push((Duration::from_secs(number * 7 % 10), number.to_string()));
+        }
+        assert!(report.slowest().is_empty());
+        report.took.push((Duration::from_secs(5), "another".into()));
+        let slowest = report.slowest();
+        assert_eq!(slowest.len(), SLOWEST);
+        assert!(slowest.is_sorted_by(|first, second| first.0 >= second.0));
+        assert_eq!(slowest[0].1, "7");
+    }
 }
