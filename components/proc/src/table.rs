@@ -14,7 +14,6 @@ use runtime::entry::Owned;
 use runtime::label::{self, May};
 use runtime::op;
 use runtime::sync::{Condvar, Mutex, MutexGuard};
-use runtime::thread;
 
 use crate::child::{self, Child, Limits, death};
 use crate::file::Source;
@@ -28,8 +27,6 @@ const MAX_NAME: usize = 128;
 const FRAMES_OF_A_WAIT: u64 = 512;
 const FEWEST_WAITS: usize = 16;
 const MOST_WAITS: usize = 96;
-/// Nanoseconds for calls that were woken to go on.
-const TO_GO_ON: u64 = 100_000;
 
 enum State {
     /// Being made.
@@ -80,11 +77,9 @@ struct Table {
     ended: u64,
     /// Calls that wait for an end.
     waiting: usize,
-    /// Those of them that the last end woke, and that have not gone on yet.
-    woken: usize,
 }
 
-static TABLE: Mutex<Table> = Mutex::new(Table { processes: Vec::new(), last: 0, ended: 0, waiting: 0, woken: 0 });
+static TABLE: Mutex<Table> = Mutex::new(Table { processes: Vec::new(), last: 0, ended: 0, waiting: 0 });
 static ENDED: Condvar = Condvar::new();
 /// Calls that may wait for an end at the same time.
 static MOST: AtomicUsize = AtomicUsize::new(FEWEST_WAITS);
@@ -259,13 +254,7 @@ fn wait_for_an_end(
     number: u64,
 ) -> Result<MutexGuard<'static, Table>, ProcessError> {
     if table.waiting >= MOST.load(Ordering::Relaxed) {
-        if table.woken == 0 {
-            return Err(ProcessError::Cancelled);
-        }
-        // Among them may be calls of a process that has just ended, which do not wait again.
-        drop(table);
-        let _ = thread::sleep(TO_GO_ON);
-        return Ok(TABLE.lock());
+        return Err(ProcessError::Cancelled);
     }
     let caller = op::thread_id();
     let index = table.find(number).ok_or(ProcessError::NoSuchProcess)?;
@@ -273,7 +262,6 @@ fn wait_for_an_end(
     table.processes[index].waiting += 1;
     let mut table = ENDED.wait(table);
     table.waiting -= 1;
-    table.woken = table.woken.saturating_sub(1);
     // Another call may have had its status.
     if let Some(index) = table.find(number) {
         table.processes[index].waiting -= 1;
@@ -401,7 +389,6 @@ fn bury() -> bool {
             let _ = op::v(semaphore.entry());
         }
     }
-    table.woken = table.waiting;
     drop(table);
     ENDED.notify_all();
     true
