@@ -1,5 +1,6 @@
-//! With the feature `checked`: which errors each kernel operation has ended with. Each pair of both is written to the emulator's debug
-//! console once. `./x test` compares them with the contract. Without the feature, this does nothing.
+//! With the feature `checked`: the errors with which kernel operations refuse their callers. Each pair of operation and error is written to
+//! the emulator's debug console once. `./x test` compares them with the contract. Without the feature, this does nothing. Waits and calls
+//! that others end, semaphores and ports are left out.
 
 use crate::arch::memory;
 use crate::pointer::{Held, Nucleus};
@@ -10,7 +11,7 @@ use core::cell::Cell;
 /// For each operation a bit for each error.
 static SEEN: Nucleus<[Cell<u64>; COUNT]> = Nucleus::new([const { Cell::new(0) }; COUNT]);
 
-/// The operation of this number ends with this error. What is none is ignored.
+/// The operation of this number ends with this error. A number that is no operation is ignored.
 #[inline(always)]
 pub fn note(held: Held, operation: usize, error: Error) {
     if !cfg!(feature = "checked") {

@@ -199,14 +199,13 @@ fn followed(project: &Project, options: &BenchOptions) -> Result<String> {
     Ok(format!("{}, {}: {} {}\n{text}", project.isa.name(), row.name, grouped(row.value), row.unit))
 }
 
-/// Instructions of portals' code that a call and return behind portals of the specification `npciii>i` execute: how many in so many
-/// calls.
-pub fn in_portals(project: &Project) -> Result<(u64, u64)> {
+/// How often each instruction of portals' code was executed by so many calls and returns behind portals of the specification `npciii>i`.
+pub fn in_portals(project: &Project) -> Result<(Vec<u64>, u64)> {
     let Followed { row, executed, files } = follow(project, Path::new(NETWORK_SYSTEM), "npciii")?;
     let owners = code::owners(&executed, &files);
     let of_portals =
         executed.iter().zip(owners).filter(|(one, owner)| code::is_nucleus(one.address) && owner.is_none());
-    Ok((of_portals.map(|(one, _)| one.times).sum(), row.operations))
+    Ok((of_portals.map(|(one, _)| one.times).collect(), row.operations))
 }
 
 /// What a portal call and return takes of each kind of [`COSTLY`], and what the book says.

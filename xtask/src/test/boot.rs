@@ -33,7 +33,7 @@ const UNSERVED: &str = "host: failed";
 struct Built {
     nuclei: BTreeMap<Checks, PathBuf>,
     programs: Programs,
-    /// What the runs said.
+    /// Errors of operations that came in the runs.
     refusals: Mutex<Refusals>,
 }
 

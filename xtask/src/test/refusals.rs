@@ -13,21 +13,28 @@ use std::path::Path;
 
 /// The group.
 pub const NAME: &str = "refusals";
-/// What no test can provoke, and why.
+/// The list of errors that no test provokes, with reasons.
 const UNSEEN: &str = "tests/unseen.toml";
-/// There: all operations that can end with the error.
+/// In that file: all operations that can end with the error.
 const EVERY: &str = "every";
 
 /// An operation and an error, by their numbers.
 pub type Pair = (u8, u8);
 
-/// Those that came.
+/// The pairs that were seen.
 pub type Refusals = BTreeSet<Pair>;
 
-/// What the nucleus of a run wrote.
+/// Reads the pairs that the nucleus of a run wrote; none if it wrote nothing.
 pub fn read(file: &Path) -> Result<Refusals> {
-    let bytes = project::read(file)?;
-    Ok(bytes.as_chunks().0.iter().map(|[operation, error]| (*operation, *error)).collect())
+    let bytes = if file.exists() { project::read(file)? } else { Vec::new() };
+    let (pairs, rest) = bytes.as_chunks();
+    let is_pair = |[operation, error]: &[u8; 2]| {
+        usize::from(*operation) < COUNT
+            && Error::from_status((*error).into()).is_err_and(|known| known != Error::Unknown)
+    };
+    // Early last words go to the same console.
+    ensure!(rest.is_empty() && pairs.iter().all(is_pair), "the nucleus wrote: {}", String::from_utf8_lossy(&bytes));
+    Ok(pairs.iter().map(|[operation, error]| (*operation, *error)).collect())
 }
 
 /// An entry of [`UNSEEN`].
@@ -59,7 +66,7 @@ pub fn check(project: &Project, isas: &[Isa], came: &BTreeMap<Isa, Refusals>, re
     }
 }
 
-/// What is excused, by number.
+/// The excused pairs.
 fn excused(text: &str) -> Result<Refusals> {
     let mut all = Refusals::new();
     for Excuse { operations, errors, why } in toml::from_str::<Excuses>(text)?.unseen {

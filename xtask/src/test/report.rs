@@ -10,7 +10,7 @@ pub struct Report {
     passed: BTreeSet<String>,
     failed: Vec<String>,
     left_out: BTreeSet<String>,
-    /// How long each took that has a line.
+    /// The duration of each reported test.
     took: Vec<(Duration, String)>,
     start: Instant,
 }
@@ -21,7 +21,7 @@ const SLOWEST: usize = 10;
 impl Report {
     /// Nothing has run yet.
     pub fn new() -> Self {
-        let [passed, left_out] = Default::default();
+        let (passed, left_out) = (BTreeSet::new(), BTreeSet::new());
         Self { passed, failed: Vec::new(), left_out, took: Vec::new(), start: Instant::now() }
     }
 

@@ -20,8 +20,9 @@ const PAGE: u64 = PAGE_BYTES as u64;
 const CODE: u64 = 0x6000_0000;
 pub const BLOCK: u64 = 0x5000_0000;
 pub const FAULT: u64 = 0x5800_0000;
-/// Where pages that are torn away arrive, and where they are before.
+/// Where pages that are torn away arrive.
 pub const TORN: u64 = 0x3800_0000;
+/// Where a page is that is torn away.
 pub const TEARS: u64 = 0x5900_0000;
 /// Where a service takes entries.
 pub const RECEIVES: Entry = Entry(layout::FIRST_FREE + 9);
@@ -102,7 +103,7 @@ impl Child {
         }
     }
 
-    /// Forgets what was found.
+    /// Clears the states that it recorded.
     pub fn forget(&self) {
         for place in [area::FIRST, area::SEEN] {
             (0..size_of::<State>() / 8).for_each(|word| self.words()[place / 8 + word].store(0, Ordering::SeqCst));
@@ -133,6 +134,15 @@ impl Child {
         let page = GIVEN.get_or_make(|| Box::leak(Box::new(Page([const { AtomicU64::new(0) }; PAGE_BYTES / 8]))));
         let rights = MAP_READ | MAP_WRITE | MAP_GRANT;
         self.map(page.0.as_ptr() as u64, TEARS, rights)
+    }
+
+    /// Whether something is mapped at an address. If not, a page is now.
+    pub fn has(&self, address: u64) -> Result<bool, Error> {
+        match self.map(BROUGHT.0.as_ptr() as u64, address, MAP_READ) {
+            Ok(()) => Ok(false),
+            Err(Error::Occupied) => Ok(true),
+            Err(error) => Err(error),
+        }
     }
 
     fn map(&self, source: u64, destination: u64, rights: u64) -> Result<(), Error> {

@@ -45,7 +45,7 @@ macro_rules! states {
             " who waits for a semaphore", SOME, |turn| waits(turn, Change::$change, OperandKind::Semaphore);
             " who waits at a port", SOME, |turn| waits(turn, Change::$change, OperandKind::Port);
             " who waits for an activation", SOME, |turn| queues(turn, Change::$change);
-            " who was called and left", &[Asleep, Busy, Race], |turn| leaves(turn, Change::$change);
+            " whose caller was removed", &[Asleep, Busy, Race], |turn| leaves(turn, Change::$change);
             " whose fault is handled", SOME, |turn| faults(turn, Change::$change, true);
             " who handles a fault", &[Before, Asleep, After, Race], |turn| faults(turn, Change::$change, false);
             " who writes in common", RUNS, |turn| writes(turn, Change::$change);
@@ -400,12 +400,13 @@ fn is_in(domain: u64, asleep: bool) -> bool {
     threads().any(|thread| thread.depth == 2 && thread.now == domain && (thread.state == BLOCKED) == asleep)
 }
 
-/// Whether the thread that carries the orphans of the domain with this number has one that can run.
+/// Whether the thread that carries the orphans of the domain with this number has one, or is to have one.
 fn has_orphan(domain: u64) -> bool {
     threads().any(|thread| thread.home == domain && (thread.depth != 0 || thread.state != BLOCKED))
 }
 
-/// The caller of a child is removed. What is called goes on. It may wait, which a message or a call would end.
+/// The caller of a child is removed. The call goes on as an orphan. If the orphan waits, no message and no call taints the child: that
+/// would end the wait.
 fn leaves(turn: &mut Turn, change: Change) -> Result<(), &'static str> {
     CLOSED.0[0].store(0, Ordering::SeqCst);
     let callee = Side::new(2, &CLOSED, false)?;
@@ -441,24 +442,32 @@ fn leaves(turn: &mut Turn, change: Change) -> Result<(), &'static str> {
     // Both activations came back.
     let ours = Owned::new(op::portal_new(Entry::OWN, service.entry(), 0, vacant().map_err(text)?, 0).map_err(text)?);
     let entry = ours.entry();
-    let call =
-        move |mode| message::call(entry, [mode, 0, 0, 0, 0], Control(0)).map_or_else(|error| error as u64, |_| 0);
-    hold(call(RETURN) == 0, "it cannot be called")?;
+    let call = move |mode, control| {
+        message::call(entry, [mode, 0, 0, 0, 0], Control(control)).map_or_else(|error| error as u64, |_| 0)
+    };
+    hold(call(RETURN, 0) == 0, "it cannot be called")?;
     CLOSED.0[0].store(0, Ordering::SeqCst);
-    let holder = Victim::new(turn.actor, move || call(RUN))?;
+    let holder = Victim::new(turn.actor, move || call(RUN, 0))?;
     holder.go();
     holder.is_inside(2, false)?;
-    hold(call(RETURN) == 0, "an activation is lost")?;
+    hold(call(RETURN, Control::NO_WAIT) == 0, "an activation is lost")?;
     CLOSED.0[0].store(1, Ordering::SeqCst);
-    hold(holder.finish()? == 0, "the call of who has the other one is disturbed")
+    hold(holder.finish()? == 0, "the call that has the other one is disturbed")?;
+    let next = Child::new(Entry::OWN, 0, NEVER).map_err(text)?;
+    // With a page that it can write no call taints it.
+    next.show(common(), 2, true).map_err(text)?;
+    let (_service, portal) = callee.child.portal_for(&next).map_err(text)?;
+    let _calls = next.start(Program::Call(portal, RETURN, Entry(0))).map_err(text)?;
+    next.dies()?;
+    hold(status()? == if is_tainted { FLOW } else { 0 }, "the next call has another result")
 }
 
-/// A child has a fault that another one handles, which cannot be tainted by it: so it cannot taint itself. If its handler taints
-/// itself, who has the fault dies; else it gets its page.
+/// A child has a fault that another one handles. The handler could not be tainted by it, so it cannot taint itself. If the handler taints
+/// itself, the faulting domain dies; else it gets its page.
 fn faults(turn: &mut Turn, change: Change, its_own: bool) -> Result<(), &'static str> {
     let page = common();
     page.0[0].store(0, Ordering::SeqCst);
-    // The address of the fault is word 0 of the upcall: where the handler has what it does then.
+    // Word 0 of the upcall is the fault's address. The handler has its step at that address.
     let handler = Side::new(2, &STEPS, false)?;
     let number = newest()?.number;
     let gate = Owned::new(op::semaphore_new(Entry::OWN, 0).map_err(text)?);
@@ -515,11 +524,22 @@ fn faults(turn: &mut Turn, change: Change, its_own: bool) -> Result<(), &'static
             hold(status()? == abi::info::status::PAGE_FAULT, "it died of something else")?;
         }
         Race if is_tainted => {
-            // The fault may come before it has the page.
-            let died = gets_page().is_err();
-            until(|| died || goes_on() || faulter.child.has_died(), "it neither dies nor goes on")?;
+            // The fault may come before the page.
+            let is_dead = match gets_page() {
+                Ok(()) => {
+                    until(|| goes_on() || faulter.child.has_died(), "it neither dies nor goes on")?;
+                    !goes_on()
+                }
+                // It is dead, or tainted by the upcall, and dies of what the handler answers.
+                Err(error) if error == text(Error::PeerDied) || error == text(Error::Flow) => {
+                    faulter.child.dies()?;
+                    true
+                }
+                Err(error) => return Err(error),
+            };
+            hold(!is_dead || status()? == abi::info::status::PAGE_FAULT, "it died of something else")?;
         }
-        When::After => {}
+        After => {}
         _ => {
             gets_page()?;
             until(goes_on, "it does not go on")?;
