@@ -224,10 +224,11 @@ fn run_one(project: &Project, built: &Built, case: &Case<'_>, boards: Boards) ->
         Ok(Step { after, send: step.send.clone().into_bytes(), fetch, work })
     };
     let steps = test.steps.iter().map(step).collect::<Result<Vec<_>>>()?;
-    let note = || -> Result<()> {
-        let pairs = refusals.as_deref().map(refusals::read).transpose()?.unwrap_or_default();
+    // Gives the last words of a nucleus that ended early.
+    let note = || -> Result<String> {
+        let (pairs, text) = refusals.as_deref().map(refusals::read).transpose()?.unwrap_or_default();
         built.refusals.lock().map_err(|_| anyhow!("a run ended badly"))?.extend(pairs);
-        Ok(())
+        Ok(text)
     };
     if let (Some(name), Some(prepared)) = (&test.wire, &prepared) {
         let (result, output) = wire::run(name, prepared, &image, machine, limit);
@@ -248,8 +249,7 @@ fn run_one(project: &Project, built: &Built, case: &Case<'_>, boards: Boards) ->
         booted
     });
     let (end, output) = booted?;
-    note()?;
-    let output = String::from_utf8_lossy(&output);
+    let output = note()? + &String::from_utf8_lossy(&output);
     judge(test, &end, &output).map_err(|error| with_tail(test, &error, &output))?;
     let found = output.lines().filter(|line| line.starts_with("host: ") && !line.starts_with(figures::FETCHED));
     Ok(found.map(String::from).collect())

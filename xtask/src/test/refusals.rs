@@ -24,17 +24,23 @@ pub type Pair = (u8, u8);
 /// The pairs that were seen.
 pub type Refusals = BTreeSet<Pair>;
 
-/// Reads the pairs that the nucleus of a run wrote; none if it wrote nothing.
-pub fn read(file: &Path) -> Result<Refusals> {
-    let bytes = if file.exists() { project::read(file)? } else { Vec::new() };
+/// Reads the pairs that the nucleus of a run wrote; none if it wrote nothing. Early last words go to the same console: they are given
+/// instead.
+pub fn read(file: &Path) -> Result<(Refusals, String)> {
+    Ok(parse(&if file.exists() { project::read(file)? } else { Vec::new() }))
+}
+
+fn parse(bytes: &[u8]) -> (Refusals, String) {
     let (pairs, rest) = bytes.as_chunks();
     let is_pair = |[operation, error]: &[u8; 2]| {
-        usize::from(*operation) < COUNT
-            && Error::from_status((*error).into()).is_err_and(|known| known != Error::Unknown)
+        let known = Error::from_status((*error).into());
+        usize::from(*operation) < COUNT && known.is_err_and(|known| known != Error::Unknown)
     };
-    // Early last words go to the same console.
-    ensure!(rest.is_empty() && pairs.iter().all(is_pair), "the nucleus wrote: {}", String::from_utf8_lossy(&bytes));
-    Ok(pairs.iter().map(|[operation, error]| (*operation, *error)).collect())
+    if rest.is_empty() && pairs.iter().all(is_pair) {
+        (pairs.iter().map(|[operation, error]| (*operation, *error)).collect(), String::new())
+    } else {
+        (Refusals::new(), String::from_utf8_lossy(bytes).into())
+    }
 }
 
 /// An entry of [`UNSEEN`].
@@ -132,6 +138,15 @@ mod tests {
         came.insert((MAP as u8, Error::Timeout as u8));
         let wrong = compare(&came, &BTreeSet::new());
         assert_eq!(wrong, ["map Timeout: came, and the contract does not name it"]);
+    }
+
+    #[test]
+    fn last_words_are_no_pairs() {
+        assert_eq!(parse(&[]), (Refusals::new(), String::new()));
+        assert_eq!(parse(&[FLOW.0, FLOW.1]), (Refusals::from([FLOW]), String::new()));
+        for text in ["nucleus: panicked", "nucleus: panicked."] {
+            assert_eq!(parse(text.as_bytes()), (Refusals::new(), text.into()));
+        }
     }
 
     #[test]
