@@ -49,6 +49,8 @@ fn parse(bytes: &[u8]) -> (Refusals, String) {
 struct Excuse {
     operations: Vec<String>,
     errors: Vec<String>,
+    /// None: on each ISA.
+    isa: Option<Isa>,
     why: String,
 }
 
@@ -62,7 +64,7 @@ struct Excuses {
 pub fn check(project: &Project, isas: &[Isa], came: &BTreeMap<Isa, Refusals>, report: &mut Report) {
     for isa in isas {
         report.run(&format!("{NAME} on {}", isa.name()), || {
-            let excused = excused(&read_text(&project.root.join(UNSEEN))?)?;
+            let excused = excused(&read_text(&project.root.join(UNSEEN))?, *isa)?;
             let came =
                 came.get(isa).context("no test booted: `./x test boot refusals` runs those that boot, and this")?;
             let wrong = compare(came, &excused);
@@ -72,10 +74,10 @@ pub fn check(project: &Project, isas: &[Isa], came: &BTreeMap<Isa, Refusals>, re
     }
 }
 
-/// The excused pairs.
-fn excused(text: &str) -> Result<Refusals> {
+/// The pairs that are excused on an ISA.
+fn excused(text: &str, isa: Isa) -> Result<Refusals> {
     let mut all = Refusals::new();
-    for Excuse { operations, errors, why } in toml::from_str::<Excuses>(text)?.unseen {
+    for Excuse { operations, errors, isa: only, why } in toml::from_str::<Excuses>(text)?.unseen {
         ensure!(!why.trim().is_empty(), "{UNSEEN}: {operations:?} {errors:?} has no reason");
         for name in &errors {
             let error = Error::ALL.iter().find(|known| format!("{known:?}") == *name);
@@ -87,7 +89,9 @@ fn excused(text: &str) -> Result<Refusals> {
                     .map(|number| (number as u8, error as u8))
                     .collect();
                 ensure!(!named.is_empty(), "{UNSEEN}: no operation `{operation}` ends with {name}");
-                all.extend(named);
+                if only.is_none_or(|only| only == isa) {
+                    all.extend(named);
+                }
             }
         }
     }
@@ -152,7 +156,14 @@ mod tests {
     #[test]
     fn an_excuse_is_of_the_contract() {
         let excuse = |operation: &str, error: &str, why: &str| {
-            excused(&format!("[[unseen]]\noperations = [\"{operation}\"]\nerrors = [\"{error}\"]\nwhy = \"{why}\"\n"))
+            let text = format!(
+                "[[unseen]]\noperations = [\"{operation}\"]\nerrors = [\"{error}\"]\nisa = \"aarch64\"\nwhy = \"{why}\"\n"
+            );
+            assert!(
+                excused(&text, Isa::X86_64).is_ok_and(|pairs| pairs.is_empty())
+                    || excused(&text, Isa::Aarch64).is_err()
+            );
+            excused(&text, Isa::Aarch64)
         };
         assert_eq!(excuse("map", "Flow", "because").unwrap(), BTreeSet::from([FLOW]));
         assert!(excuse("every", "Flow", "because").unwrap().len() > 10);
