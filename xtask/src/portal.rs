@@ -24,7 +24,7 @@ pub fn portal(project: &Project, options: &PortalOptions) -> Result<u8> {
     Ok(0)
 }
 
-/// What the generator writes for a specification.
+/// The code that the generator writes for a specification.
 pub fn generated(project: &Project, text: &str) -> Result<Portal> {
     Ok(Portal::generated(of(project.isa), &specification(text)?)?)
 }

@@ -45,7 +45,7 @@ pub const OF_PROGRAMS: Excuses = Excuses {
     ],
     errors: &[
         (Error::NoFrames, "accounts promise no more frames than there are, and none are taken that have to adjoin"),
-        (Error::TableFull, "a table grows to 262,144 entries; the test contract fills one"),
+        (Error::TableFull, "a table grows to 262,144 entries; the tests tables and contract fill one"),
         (Error::Flow, "who is tainted reaches nobody any more; the tests labels and flows do that"),
         (Error::Again, "only the scheduler sees it; special-fuzzer's does"),
         (Error::NotRunnable, "only the scheduler sees it; special-fuzzer's does"),

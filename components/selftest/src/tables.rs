@@ -19,6 +19,7 @@ use crate::table::places::cpus;
 pub const CHECKS: &[Check] = &[
     ("an index to which a table has not grown is empty, one beyond all tables is none", not_there),
     ("a table grows to its last index, and is paid for", grows),
+    ("a full table has no index, and one that is free is found", full),
     ("nothing of a table that is gone is in the next one", again),
     ("more domains than a directory of windows has", many),
     ("a removal that is stopped leaves a domain its number, and can be gone on with", stopped),
@@ -118,6 +119,21 @@ fn grows() -> Result<(), &'static str> {
         hold(is_empty(&victim, LAST), "it is still there")?;
     }
     hold(frames()? == before, "frames were lost")
+}
+
+fn full() -> Result<(), &'static str> {
+    let (semaphore, victim) = (semaphore()?, domain()?);
+    let fill = || op::entry_copy(Entry::OWN, semaphore.entry(), victim.entry(), Entry::OWN, rights::ALL);
+    for index in FIRST_FREE..MAX_TABLE_ENTRIES {
+        hold(fill() == Ok(Entry(index)), "it is not the next index that is filled")?;
+    }
+    hold(fill() == Err(Error::TableFull), "it is not full")?;
+    for index in [100_000, LAST] {
+        op::entry_remove(victim.entry(), Entry(index)).map_err(text)?;
+        hold(fill() == Ok(Entry(index)), "the free index is not found")?;
+        hold(fill() == Err(Error::TableFull), "there is another one")?;
+    }
+    Ok(())
 }
 
 fn again() -> Result<(), &'static str> {

@@ -126,8 +126,9 @@ mod tests {
     const FLOW: Pair = (MAP as u8, Error::Flow as u8);
 
     fn all_of_the_contract() -> Refusals {
-        let every = (0..COUNT).flat_map(|number| Error::ALL.iter().map(move |error| (number as u8, *error as u8)));
-        every.filter(|(number, error)| ERRORS[*number as usize] >> error & 1 != 0).collect()
+        let every = (0..COUNT).flat_map(|number| Error::ALL.iter().map(move |error| (number, *error)));
+        let named = every.filter(|(number, error)| ends_with(*number, *error));
+        named.map(|(number, error)| (number as u8, error as u8)).collect()
     }
 
     #[test]
