@@ -68,7 +68,7 @@ fn move_on(ring: *mut Ring, words: u32) {
     }
 }
 
-/// Dispatches what may not run, and yields, now and then: the nucleus refuses both and nothing changes. It does not always refuse
+/// Dispatches what may not run, yields, and sets its own priority, now and then: the nucleus refuses all that and nothing changes. It does not always refuse
 /// a scheduler that has read many words: there may be no end of them.
 #[cfg(feature = "trial")]
 fn dispatch_wrongly(ring: *mut Ring, current: ThreadWord) {
@@ -78,7 +78,8 @@ fn dispatch_wrongly(ring: *mut Ring, current: ThreadWord) {
     const NOBODY: [usize; 4] = [1, abi::MAX_THREADS, abi::MAX_THREADS + 88, usize::MAX];
     /// After so many rounds it does not read until somebody ran.
     const STUBBORN: usize = 16;
-    if system_call::<{ op::YIELD }>(0, 0) != Error::IsScheduler as u64 {
+    const IS_SCHEDULER: u64 = Error::IsScheduler as u64;
+    if [system_call::<{ op::YIELD }>(0, 0), system_call::<{ op::THREAD_SCHEDULE }>(0, 0)] != [IS_SCHEDULER; 2] {
         arch::die()
     }
     let round = OWN.round.fetch_add(1, Ordering::Relaxed);

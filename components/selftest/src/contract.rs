@@ -6,11 +6,13 @@
 use abi::layout::{FIRST_FREE, FREE_START, MAX_TABLE_ENTRIES, PROGRAM_START};
 use abi::op::{self as numbers, OperandKind, Operation};
 use abi::rights::{ALL, COPY, Kind, MAP_EXECUTE, MAP_GRANT, MAP_READ, MAP_WRITE, UNMAP_SELF, USE};
-use abi::{Control, Error, NEVER, info};
+use abi::{Control, Error, MAX_DERIVATION, NEVER, info};
 use alloc::boxed::Box;
 use alloc::format;
+use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use idl::{Reply, Request};
 use runtime::entry::Owned;
-use runtime::server::{self, ServeWord};
+use runtime::server::{self, Serve, ServeWord};
 use runtime::thread::Thread;
 use runtime::{Entry, message, op};
 
@@ -26,6 +28,7 @@ pub const CHECKS: &[Check] = &[
     ("an entry that was revoked is refused, whatever the operation", || each(40, OperandKind::is_entry, revoked)),
     ("an entry of a dead domain is refused, whatever the operation", || each(10, OperandKind::is_entry, dead)),
     ("an index that is taken or none is not filled, whatever the operation", || each(33, is_fill, taken)),
+    ("a table does not grow without a frame for it, whatever the operation", || each(11, is_fill, without_room)),
     ("priorities end at the caller's highest", || in_world(priorities)),
     ("counts, orders and shares end where the contract says", || in_world(bounds)),
     ("a domain dies with the low 8 bits of what it is killed with", || in_world(status)),
@@ -33,6 +36,7 @@ pub const CHECKS: &[Check] = &[
     ("an unmapping reaches every mapping", || in_world(mappings)),
     ("a page that others have does not become code", || in_world(shared)),
     ("no call entry is minted from a service without the right", || in_world(minted)),
+    ("derivations end where the contract says", || in_world(derived)),
     ("a full table takes nothing more, whatever the operation", full),
 ];
 
@@ -330,6 +334,47 @@ fn taken(case: &Case<'_>) -> Result<usize, &'static str> {
     refused(case, [(INSIDE, Error::Occupied), (u64::MAX, Error::BadIndex), (MAX_TABLE_ENTRIES as u64, Error::BadIndex)])
 }
 
+/// A place in a page of a table that no test needs before [`full`].
+const FAR: u64 = MAX_TABLE_ENTRIES as u64 - 1;
+
+/// All frames that an account has left, in accounts of their own.
+fn drained(account: u64) -> Result<Drained, Error> {
+    let mut all = Drained { accounts: [const { None }; 64], count: 0 };
+    let mut frames = 1 << 20;
+    while frames != 0 {
+        match op::account_new(Entry(account as usize), frames) {
+            Ok(one) => {
+                *all.accounts.get_mut(all.count).ok_or(Error::TableFull)? = Some(Owned::new(one));
+                all.count += 1;
+            }
+            Err(Error::AccountExhausted) => frames /= 2,
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(all)
+}
+
+/// Without the heap, which may want a frame.
+struct Drained {
+    accounts: [Option<Owned>; 64],
+    count: usize,
+}
+
+fn without_room(case: &Case<'_>) -> Result<usize, &'static str> {
+    if lacks_ports(case) {
+        return Ok(0);
+    }
+    let drained = [0, ACCOUNT].map(|account| drained(account));
+    let tried = case.call(FAR);
+    for drained in drained {
+        drained.map_err(Error::text)?;
+    }
+    match tried? {
+        Err(Error::AccountExhausted) => Ok(1),
+        outcome => case.wrong("without a frame", outcome),
+    }
+}
+
 /// Fills our own table, for good.
 fn full() -> Result<(), &'static str> {
     let world = World::new().map_err(Error::text)?;
@@ -445,6 +490,8 @@ fn bounds() -> Result<(), &'static str> {
     ends("a longest slice", (numbers::DOMAIN_SET, [VICTIM, numbers::SET_MAX_SLICE, 0, 0, 0, 0], 2), &slices)?;
     let rights = [(ALL.into(), Ok(())), (u8::MAX.into(), Ok(())), bad(1 << 8), bad(u64::MAX)];
     ends("rights of a copy", (numbers::ENTRY_COPY, [0, SEMAPHORE, 0, FILLED, 0, 0], 4), &rights)?;
+    let what = [bad(numbers::ACTIVATION_TEAR + 1), bad(1 << 32), bad(u64::MAX)];
+    ends("a property of an activation", (numbers::ACTIVATION_SET, [0; 6], 0), &what)?;
     let flags = [(0, Ok(())), bad(2), bad(1 << 63)];
     ends("flags of a service", (numbers::SERVICE_NEW, [0, PROGRAM_START, 0, FILLED, 0, 0], 2), &flags)?;
     let slots = [(3, Ok(())), bad(4), bad(u64::MAX)];
@@ -531,4 +578,54 @@ fn minted() -> Result<(), &'static str> {
     let outcome = (mint(ALL & !USE), mint(USE | COPY));
     let _ = op::entry_remove(Entry::OWN, portal);
     hold(outcome == (Err(Error::NoRight), Ok(())), "without USE it is, or with USE it is not")
+}
+
+/// What [`Answers`] sends along, and what becomes of that: 0, or the number of an error.
+static ALONG: AtomicUsize = AtomicUsize::new(0);
+static CAME: AtomicU64 = AtomicU64::new(0);
+
+/// Tries to answer with an entry. Refused, it answers without.
+struct Answers;
+
+impl Serve for Answers {
+    fn serve(_: &mut Request<'_>) -> Reply {
+        let control = Control(0).delegate(ALONG.load(Ordering::SeqCst), ALL);
+        let refused = call(numbers::RETURN, [0, 0, 0, 0, 0, control.0]);
+        CAME.store(refused.err().map_or(0, |error| error as u64), Ordering::SeqCst);
+        Reply::word(0)
+    }
+}
+
+fn derived() -> Result<(), &'static str> {
+    server::activations(1).map_err(Error::text)?;
+    let service = Owned::new(server::service::<Answers>().map_err(Error::text)?);
+    let copy = |from, to| call(numbers::ENTRY_COPY, [0, from, 0, to, ALL.into(), 0]).map(drop);
+    // Copies of copies.
+    let (mut last, mut next) = (service.entry().0 as u64, MORE);
+    let ended = loop {
+        match copy(last, next) {
+            Ok(()) => (last, next) = (next, next + 1),
+            Err(error) => break error,
+        }
+    };
+    let before = last - 1;
+    let portal = |service, place| call(numbers::PORTAL_NEW, [0, service, 0, place, 0, 0]).map(drop);
+    let portals = [portal(last, FILLED), portal(before, FILLED)];
+    let called = portal(service.entry().0 as u64, TRIED);
+    let mut answers = [Ok(0), Ok(0)];
+    for (answer, along) in answers.iter_mut().zip([last, before]) {
+        ALONG.store(along as usize, Ordering::SeqCst);
+        CAME.store(0, Ordering::SeqCst);
+        *answer = message::prepare_receive()
+            .and_then(|()| message::call(Entry(TRIED as usize), [0; 5], Control(0)))
+            .map(|(_, control)| control.delegated() as u64 | CAME.load(Ordering::SeqCst) << 32);
+    }
+    // All copies go with the first.
+    let _ = op::entry_remove(Entry::OWN, Entry(MORE as usize));
+    // The original counts.
+    hold(ended == Error::TooDerived && next - MORE + 1 == MAX_DERIVATION as u64, "another number of copies")?;
+    hold(portals == [Err(Error::TooDerived), Ok(())], "a portal from the last copy, or none from the one before")?;
+    called.map_err(Error::text)?;
+    hold(answers[0] == Ok((Error::TooDerived as u64) << 32), "a copy of the last copy comes along")?;
+    hold(answers[1].is_ok_and(|came| came != 0 && came >> 32 == 0), "none of the one before comes along")
 }

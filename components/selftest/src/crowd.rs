@@ -1,6 +1,7 @@
 //! As many threads as the machine has numbers for, all ready before one of them runs: more than the ring of a scheduler has room for.
 //! And a thousand that call one service, each with a window.
 
+use abi::layout::{PROGRAM_START, USER_END};
 use abi::{Control, Error, NEVER, PAGE_BYTES, op as numbers};
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicUsize, Ordering};
@@ -12,13 +13,15 @@ use runtime::window::Window;
 use runtime::{Entry, thread};
 
 use crate::check::{Check, hold};
-use crate::raw::service_here;
+use crate::raw::{self, service_here};
 use crate::table::child::{Child, PLACE, Page, Program, on_semaphore, operation};
 use crate::table::places::PATIENCE;
 
 pub const CHECKS: &[Check] = &[
     ("each of eight thousand threads that are ready at once runs", all_run),
     ("their numbers are given back", all_run),
+    ("as many domains as there can be, and no more, twice", all_domains),
+    ("a scheduler's seat is refused at no user address, and without an activation for it", seats),
     ("a thousand calls with windows wait at once, and each is served", thousand_windows),
 ];
 
@@ -86,6 +89,44 @@ fn all_run() -> Result<(), &'static str> {
     drop(threads);
     drop(domains);
     op::thread_schedule_on(Entry::OWN, before, u64::MAX).map_err(text).map(drop)
+}
+
+/// Domains until there is no address space left, and their end.
+fn all_domains() -> Result<(), &'static str> {
+    let mut counts = [0; 2];
+    for count in &mut counts {
+        let mut domains = Vec::with_capacity(abi::MAX_THREADS);
+        let ended = loop {
+            match op::domain_new(Entry::OWN, 0, "victim") {
+                Ok(domain) => domains.push(Owned::new(domain)),
+                Err(error) => break error,
+            }
+        };
+        *count = domains.len();
+        hold(ended == Error::NoDomains, ended.text())?;
+    }
+    hold(counts[0] > abi::MAX_THREADS / 2 - 32 && counts[0] == counts[1], "another number of domains")
+}
+
+fn seats() -> Result<(), &'static str> {
+    const STANDBY: u64 = 1;
+    let new = || op::domain_new(Entry::OWN, 0, "victim").map(Owned::new).map_err(text);
+    let seat = |domain: &Owned, entry, stack| {
+        let words = [domain.entry().0 as u64, numbers::SET_SCHEDULER, STANDBY, entry, stack, 0];
+        raw::call(numbers::DOMAIN_SET, words).map(drop)
+    };
+    let domain = new()?;
+    for address in [USER_END, u64::MAX] {
+        for (entry, stack) in [(address, 0), (PROGRAM_START, address)] {
+            hold(seat(&domain, entry, stack) == Err(Error::BadAddress), "a bad address is taken")?;
+        }
+    }
+    let full = new()?;
+    for _ in 0..OF_A_DOMAIN {
+        raw::activation_in(full.entry()).map_err(text)?;
+    }
+    hold(raw::activation_in(full.entry()) == Err(Error::TooManyActivations), "there is room for another activation")?;
+    hold(seat(&full, PROGRAM_START, 0) == Err(Error::TooManyActivations), "there is room for a seat")
 }
 
 const CALLS: usize = 1_000;

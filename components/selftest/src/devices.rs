@@ -2,7 +2,7 @@
 
 use core::ops::Range;
 
-use abi::layout::{FREE_START, PROGRAM_START, USER_END};
+use abi::layout::{FREE_START, MESSAGE_START, PROGRAM_START, USER_END, WINDOWS};
 use abi::rights::{MAP_EXECUTE, MAP_GRANT, MAP_READ, MAP_WRITE, UNMAP_SELF};
 use abi::{Error, NEVER, PAGE_BYTES, info};
 use runtime::Entry;
@@ -84,6 +84,9 @@ fn refused() -> Result<(), &'static str> {
     }
     for address in [PLACE, PROGRAM_START] {
         hold(map(registers, address) == Err(Error::Occupied), "registers over something else")?;
+    }
+    for address in [MESSAGE_START, WINDOWS] {
+        hold(map(registers, address) == Err(Error::Reserved), "registers over message areas or windows")?;
     }
     hold(op::machine_handles(Entry::SPECIAL, [1, 2]) == Err(Error::Taken), "another key of handles")?;
     hold(op::machine_threads(Entry::SPECIAL) == Err(Error::Taken), "more threads while schedulers run")?;

@@ -2,19 +2,24 @@
 
 use alloc::vec;
 use alloc::vec::Vec;
+use core::sync::atomic::{AtomicU64, Ordering};
 
 use abi::rights::{self, MAP_EXECUTE, MAP_READ, UNMAP_SELF};
 use abi::{Control, Error, MAX_TORN, PAGE_BYTES, expect, info, layout, op as operations};
+use idl::{Reply, Request};
 use runtime::entry::Owned;
+use runtime::server::{self, Serve};
 use runtime::window::Page;
 use runtime::{Entry, message, op, table};
 
 use crate::arch::children;
 use crate::check::{Check, frames, hold};
+use crate::raw;
 
 pub const CHECKS: &[Check] = &[
     ("torn pages change their owner within a call, and are paid for by whoever has them", there_and_back),
     ("pages that cannot be torn away stay, and nothing is lost", refused),
+    ("no page is torn away within a domain by an answer", within),
     ("an account with too little room gets none of the torn pages", too_small),
     ("who keeps torn pages pays for them, up to the limit of its account", kept),
     ("of many torn pages as many move as an account has room for, to the frame", as_many_as_fit),
@@ -189,6 +194,35 @@ fn refused() -> Result<(), &'static str> {
         hold(op::activation_set(operations::ACTIVATION_TEAR, place) == Err(error), "a place for pages that is none")?;
     }
     Ok(())
+}
+
+/// What becomes of a page in [`Returns`]' answer: 0, or the number of an error.
+static RETURNED: AtomicU64 = AtomicU64::new(0);
+
+/// Tries to answer with a page, which word 1 names. Refused, it answers without.
+struct Returns;
+
+impl Serve for Returns {
+    fn serve(request: &mut Request<'_>) -> Reply {
+        let refused = raw::call(operations::RETURN, [request.words[1] | 1, 0, 0, 0, 0, 0]);
+        RETURNED.store(refused.err().map_or(0, |error| error as u64), Ordering::SeqCst);
+        Reply::word(0)
+    }
+}
+
+fn within() -> Result<(), &'static str> {
+    server::activations(1).map_err(text)?;
+    let shape = Owned::new(op::shape_new(Entry::SPECIAL, b"npai>a").map_err(text)?);
+    let service = Owned::new(raw::service_here::<Returns>(shape.entry()).map_err(text)?);
+    let portal = Owned::new(table::allocate().map_err(text)?);
+    op::portal_new(Entry::OWN, service.entry(), 0, portal.entry(), 0).map_err(text)?;
+    let torn = pages(1);
+    let answer = coming_here(|| call(portal.entry(), 0, first(&torn)));
+    let returned = RETURNED.load(Ordering::SeqCst);
+    hold(answer == Ok(0) && returned == Error::SameDomain as u64, "an answer does")?;
+    // A service of ours has no place for pages until it says one.
+    hold(call(portal.entry(), first(&torn) | 1, 0) == Err(Error::NotAccepted), "a call without a place")?;
+    hold(torn[0].0 == [7; PAGE_BYTES], "a page changed")
 }
 
 fn too_small() -> Result<(), &'static str> {

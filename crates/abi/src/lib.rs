@@ -37,7 +37,8 @@ pub const MESSAGE_BYTES: usize = 4096;
 pub const PAGE_BYTES: usize = 4096;
 /// Activations a chain may link; one more is [`Error::TooDeep`].
 pub const MAX_DEPTH: usize = 32;
-/// Derivation steps from an original to a copy of a copy; one more is [`Error::TooDerived`].
+/// Entries or mappings of a chain in which each is a copy of the one before, the original included; one more is
+/// [`Error::TooDerived`].
 pub const MAX_DERIVATION: usize = 1024;
 /// Levels of domains made by domains; one more is [`Error::TooNested`].
 pub const MAX_NESTING: usize = 16;

@@ -33,7 +33,7 @@ macro_rules! operations {
         PageRights: "the torn page is not RAM of the domain";
         Shared: "a torn page that others have, too";
         Occupied: "something stands where the caller takes entries", "something is mapped where it takes torn pages";
-        TooDerived: "derivations of the entry, more than" MAX_DERIVATION;
+        TooDerived: "a chain of copies, from the original of the entry on, longer than" MAX_DERIVATION;
         BadAddress: "torn pages outside of user space";
         Reserved: "torn pages in message areas or windows";
         NotMapped: "a torn page that is not there";
@@ -129,7 +129,7 @@ macro_rules! operations {
         Revoked: "what stood there was revoked, is being removed, or is of a dead domain";
         WrongKind: "a kernel operation, or a call entry";
         NoRight: "the entry lacks COPY";
-        TooDerived: "derivations of the entry, more than" MAX_DERIVATION;
+        TooDerived: "a chain of copies, from the original of the entry on, longer than" MAX_DERIVATION;
     }
     /// Empties an entry and all derived from it; an original destroys its object.
     ENTRY_REMOVE entry_remove(domain: Domain CONTROL, index: Index) -> Nothing, Full "a few entries, pages or activations" {
@@ -159,7 +159,7 @@ macro_rules! operations {
         Occupied: "something is mapped at the destination";
         AccountExhausted: "too few frames for the mapping (the caller's account) or page tables (the other's)";
         NoFrames: "no free frame for these";
-        TooDerived: "derivations of the page, more than" MAX_DERIVATION;
+        TooDerived: "a chain of copies, from the original of the page on, longer than" MAX_DERIVATION;
     }
     /// Reduces (or, with `MAP_READ`, ends) all mappings derived from these pages; with `UNMAP_SELF` these too. Unmapped pages are
     /// skipped.
@@ -197,7 +197,7 @@ macro_rules! operations {
     PORTAL_NEW portal_new(to: Domain WRITE, service: Service USE, badge: Number, index_to_fill: Fill, ceiling: Number) -> Index, Full {
         BadArgument: "ceiling above" MAX_PRIORITY;
         AboveOwn: "the ceiling is above the caller's highest priority";
-        TooDerived: "derivations of the service, more than" MAX_DERIVATION;
+        TooDerived: "a chain of copies, from the original of the service on, longer than" MAX_DERIVATION;
     }
     /// A semaphore.
     SEMAPHORE_NEW semaphore_new(account: Account WRITE, count: Number, index_to_fill: Fill) -> Index, Full {
@@ -544,7 +544,7 @@ macro_rules! ways {
             BadIndex: "outside the table", "a label is, or what comes along";
             Empty: "nothing stands there", "or where a label, or what comes along, should";
             Revoked: "what stood there was revoked", "or what comes along was";
-            TooDerived: "derivations of what comes along, more than" MAX_DERIVATION;
+            TooDerived: "a chain of copies, from the original of what comes along on, longer than" MAX_DERIVATION;
             WrongKind: "no port", "no label", "what comes along is a kernel operation or a call entry";
             BadArgument: "neither RECEIVE nor SEND", "more bytes than a message of the port has";
             NoRight: "the entry lacks WRITE", "that of a label READ, or of what comes along COPY";

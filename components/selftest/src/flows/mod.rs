@@ -24,7 +24,7 @@ use self::changes::{
     both_change, call_cut, children, handled, heard, label_at, owned_page, owned_semaphore, page_cut, page_kept,
     removed, shown_and_written, taint, wait_cut, wait_kept,
 };
-use self::operations::{Target, each, ports, semaphores};
+use self::operations::{Target, each, ports, semaphores, without_room};
 use self::world::{COMMON, FRAMES, MACHINE, MADE, NOBODYS, Outcome, STEPS, Side, World, named, text};
 pub use self::world::{child, does};
 use crate::raw;
@@ -369,9 +369,8 @@ fn asked_by(child: &Child, service: &Owned) -> Outcome<Entry> {
 fn caller_may(world: &World) -> Outcome<String> {
     server::activations(1).map_err(text)?;
     let service = Owned::new(server::word_service::<Asked>().map_err(text)?);
-    let plain = Owned::new(op::label_new(LabelFrom::Level(ONE)).map_err(text)?);
     for who in [Side::Usual, Side::Tainted] {
-        for label in [&plain, &world.send] {
+        for label in [&world.plain, &world.send] {
             let (_account, child) = world.paid_child(who)?;
             let portal = asked_by(&child, &service)?;
             does(&child, &[on_semaphore(portal, [label.entry().0 as u64, 0, 0, 0, 0, 0])])?;
@@ -480,6 +479,7 @@ pub fn lines() -> Vec<(&'static str, Outcome<String>)> {
         ("operations of a tainted domain on tainted ones", each(&world, Tainted, Tainted)),
         ("operations of a tainted domain on untainted ones", each(&world, Tainted, Usual)),
         ("operations of an untainted domain on tainted ones", each(&world, Usual, Tainted)),
+        ("operations on tainted ones that would raise an untainted domain", without_room(&world)),
         ("P and V of an untainted domain on an untainted semaphore", semaphores(&world, Usual, Usual)),
         ("P and V of a tainted domain on a tainted semaphore", semaphores(&world, Tainted, Tainted)),
         ("P and V of a tainted domain on an untainted semaphore", semaphores(&world, Tainted, Usual)),

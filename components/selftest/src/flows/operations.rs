@@ -1,18 +1,19 @@
 //! Each operand that is judged, by the table of operations; and P, V, RECEIVE and SEND.
 
 use abi::layout::FREE_START;
+use abi::level::{ONE, THREE};
 use abi::op::{self as numbers, Judged, OperandKind, Operation};
 use abi::rights::{ALL, MAP_READ};
-use abi::{Error, NEVER};
+use abi::{Control, Error, NEVER};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use runtime::entry::Owned;
-use runtime::{Entry, op, table};
+use runtime::{Entry, message, op, table};
 
-use super::world::{HAS, MACHINE, Outcome, STEPS, Side, World, does, named, text};
+use super::world::{FRAMES, HAS, MACHINE, NOBODYS, Outcome, STEPS, Side, World, does, named, text};
 use crate::raw;
-use crate::table::child::{Child, Program, on_semaphore, operation, word_address};
+use crate::table::child::{Child, Program, Service, on_semaphore, operation, word_address};
 
 const SPARE_LINE: u64 = 3;
 const SPARE_PORTS: u64 = 0x2f8 | 8 << 16;
@@ -195,6 +196,80 @@ pub fn each(world: &World, who: Side, what: Side) -> Outcome<String> {
         0 => format!("{done} done, {others} refused without labels"),
         _ => format!("all of {refused} refused"),
     })
+}
+
+/// An untainted domain that accepts taint, and whose account has no room, does steps for us.
+struct Poor {
+    account: Owned,
+    child: Child,
+    _service: Owned,
+    portal: Owned,
+}
+
+impl Poor {
+    fn new(world: &World) -> Outcome<Self> {
+        let account = world.account(Side::Usual).map_err(text)?;
+        let child = world.labelled_child(&account, Some([world.plain.entry(), world.receive.entry()])).map_err(text)?;
+        let (service, portal) = child.portal_to(Service::Obey).map_err(text)?;
+        Ok(Self { account, child, _service: service, portal })
+    }
+
+    fn does(&self, (index, words): (usize, [u64; 6])) -> Outcome<u64> {
+        STEPS.set_steps(0, &[operation(index, words)]);
+        // The count of steps stands before them.
+        let answer = message::call(self.portal.entry(), [word_address(1), 0, 0, 0, 0], Control(0));
+        answer.map(|(words, _)| words[0]).map_err(text)
+    }
+
+    /// It has no room left, not even in a frame of labels: as many labels as such a frame has places, and more, find none.
+    fn spend_all(&self) -> Outcome<()> {
+        const FIRST: u64 = 200;
+        const COUNT: u64 = 16;
+        for number in 0..COUNT {
+            let made = self.does((numbers::LABEL, [numbers::LABEL_NEW, ONE, FIRST + number, 0, 0, 0]))?;
+            Error::from_status(made).map_err(text)?;
+        }
+        for frames in (1..=FRAMES).rev() {
+            let _ = op::account_move(self.account.entry(), Entry::OWN, frames);
+        }
+        for number in 0..COUNT {
+            let put = [numbers::LABEL_PUT, FIRST + number, NOBODYS, THREE, 0, 0];
+            match Error::from_status(self.does((numbers::LABEL, put))?) {
+                Ok(()) => {}
+                Err(Error::AccountExhausted) => return Ok(()),
+                Err(error) => return Err(text(error)),
+            }
+        }
+        Err("it has room for each label".into())
+    }
+}
+
+/// Tries each operand that may raise who floats on what would: by a domain without room for another label, then with room.
+pub fn without_room(world: &World) -> Outcome<String> {
+    let [mut exhausted, mut done, mut refused, mut others] = [0; 4];
+    for row in rows() {
+        for number in 0..row.row.operands.len() {
+            if !matches!(judged(row, number, Side::Usual), Some(Judged::Domain | Judged::Object)) {
+                continue;
+            }
+            let kind = row.row.operands[number].kind;
+            let Some(target) = Target::new(world, kind, Side::Tainted)? else { continue };
+            let poor = Poor::new(world)?;
+            let mut its = Vec::new();
+            let Some(words) = words(world, (&poor.child, Side::Usual), row, (number, &target), &mut its)? else {
+                continue;
+            };
+            poor.spend_all()?;
+            exhausted += usize::from(poor.does((row.index, words))? == Error::AccountExhausted as u64);
+            op::account_move(Entry::OWN, poor.account.entry(), FRAMES / 2).map_err(text)?;
+            *match Error::from_status(poor.does((row.index, words))?) {
+                Ok(()) => &mut done,
+                Err(Error::Flow) => &mut refused,
+                Err(_) => &mut others,
+            } += 1;
+        }
+    }
+    Ok(format!("{exhausted} without room; with room {done} done, {refused} refused, {others} otherwise"))
 }
 
 /// P and V on a semaphore that the child is given.

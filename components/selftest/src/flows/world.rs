@@ -40,10 +40,11 @@ pub enum Side {
     Tainted,
 }
 
-/// A handle that we own, both labels of who is tainted by it and accepts that, and a semaphore of ours.
+/// A handle that we own, both labels of who is tainted by it and accepts that, the label {1}, and a semaphore of ours.
 pub struct World {
     pub handle: u64,
     pub semaphore: Owned,
+    pub plain: Owned,
     pub send: Owned,
     pub receive: Owned,
 }
@@ -58,7 +59,8 @@ impl World {
             Ok(label)
         };
         let semaphore = Owned::new(op::semaphore_new(Entry::OWN, 0).map_err(text)?);
-        Ok(Self { handle, semaphore, send: label(ONE).map_err(text)?, receive: label(TWO).map_err(text)? })
+        let plain = Owned::new(op::label_new(LabelFrom::Level(ONE)).map_err(text)?);
+        Ok(Self { handle, semaphore, plain, send: label(ONE).map_err(text)?, receive: label(TWO).map_err(text)? })
     }
 
     pub fn account(&self, side: Side) -> Result<Owned, Error> {
@@ -78,6 +80,11 @@ impl World {
 
     pub fn child(&self, side: Side, account: &Owned) -> Result<Child, Error> {
         let labels = (side == Side::Tainted).then(|| [self.send.entry(), self.receive.entry()]);
+        self.labelled_child(account, labels)
+    }
+
+    /// A child with these labels, or with the usual ones.
+    pub fn labelled_child(&self, account: &Owned, labels: Option<[Entry; 2]>) -> Result<Child, Error> {
         let child = child(account, labels)?;
         let place = Entry(HAS as usize);
         op::entry_copy(Entry::OWN, self.semaphore.entry(), child.domain.entry(), place, ALL).map(|_| child)

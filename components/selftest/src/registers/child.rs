@@ -17,7 +17,7 @@ use crate::block::{State, WORDS, area, word};
 
 const PAGE: u64 = PAGE_BYTES as u64;
 /// Where a child sees the program, its block, and where nothing is until it faults there.
-const CODE: u64 = 0x6000_0000;
+pub const CODE: u64 = 0x6000_0000;
 pub const BLOCK: u64 = 0x5000_0000;
 pub const FAULT: u64 = 0x5800_0000;
 /// Where pages that are torn away arrive.
@@ -81,7 +81,18 @@ pub struct Child {
 impl Child {
     /// A child whose registers are to be these: `change` adds what the event needs. With or without floating point.
     pub fn new(number: usize, unit: bool, event: u64, change: impl FnOnce(&mut State)) -> Result<Self, Error> {
-        let domain = Owned::new(op::domain_new(Entry::OWN, if unit { abi_op::DOMAIN_FPU } else { 0 }, "victim")?);
+        Self::paid(Entry::OWN, number, unit, event, change)
+    }
+
+    /// The same, for which this account pays.
+    pub fn paid(
+        account: Entry,
+        number: usize,
+        unit: bool,
+        event: u64,
+        change: impl FnOnce(&mut State),
+    ) -> Result<Self, Error> {
+        let domain = Owned::new(op::domain_new(account, if unit { abi_op::DOMAIN_FPU } else { 0 }, "victim")?);
         let died = Owned::new(op::semaphore_new(Entry::OWN, 0)?);
         op::domain_set_death_semaphore(domain.entry(), died.entry())?;
         let child = Self { thread: None, domain, died, number, unit, serves: Cell::new(false) };

@@ -24,7 +24,7 @@ use crate::arch::fill::{self, AREA, CONTROL, FLAGS, GENERAL, INDEX, MORE_AT, OWN
 use crate::arch::vectors::set;
 use crate::block::{State, area, event, word};
 use crate::check::{Check, frames, hold};
-use child::{BLOCK, Child, FAULT, Finds, RECEIVES, TEARS, TORN, call};
+use child::{BLOCK, CODE, Child, FAULT, Finds, RECEIVES, TEARS, TORN, call};
 
 pub const CHECKS: &[Check] = &[
     ("a page fault keeps every register", || for_both(page_fault)),
@@ -378,6 +378,7 @@ fn forged_answers() -> Result<(), &'static str> {
         ("npkaii>iia", WINDOWS as usize, Error::Reserved),
         ("npkaii>iia", FAULT as usize, Error::NotMapped),
         ("npkaii>iia", BLOCK as usize, Error::Shared),
+        ("npkaii>iia", CODE as usize, Error::PageRights),
         ("npk>d", MAX_TABLE_ENTRIES, Error::BadIndex),
         ("npk>d", usize::MAX, Error::BadIndex),
         ("npk>d", NOTHING, Error::Empty),
@@ -405,6 +406,16 @@ fn forged_answers() -> Result<(), &'static str> {
             crossing.caller.ends()?;
             crossing.answer_refused(Error::NotAccepted)?;
         }
+        let account = Owned::new(op::account_new(Entry::OWN, 64).map_err(text)?);
+        let crossing = Crossing::paid(account.entry(), "npki>iia", units, TEARS as usize, 0)?;
+        crossing.callee.has_page().map_err(text)?;
+        // What it takes to call the caller is there by now.
+        for frames in (1..=64).rev() {
+            let _ = op::account_move(account.entry(), Entry::OWN, frames);
+        }
+        crossing.caller.enter().map_err(text)?;
+        crossing.answer_refused(Error::AccountExhausted)?;
+        hold(crossing.callee.has(TEARS).map_err(text)?, "the page is gone")?;
     }
     Ok(())
 }
@@ -478,7 +489,18 @@ impl Crossing {
     }
 
     /// The same with this window, if the specification has one.
-    fn with(letters: &str, [caller, callee]: [bool; 2], answered: usize, window: u64) -> Result<Self, &'static str> {
+    fn with(letters: &str, units: [bool; 2], answered: usize, window: u64) -> Result<Self, &'static str> {
+        Self::paid(Entry::OWN, letters, units, answered, window)
+    }
+
+    /// The same, where this account pays for the caller.
+    fn paid(
+        account: Entry,
+        letters: &str,
+        [caller, callee]: [bool; 2],
+        answered: usize,
+        window: u64,
+    ) -> Result<Self, &'static str> {
         let specification = Specification::parse(letters.as_bytes()).map_err(|_| "no specification")?;
         let (calls, result) = (specification.call, specification.result);
         let callee = Child::new(1, callee, event::ASK, |given| {
@@ -490,7 +512,7 @@ impl Crossing {
         })
         .map_err(text)?;
         let shape = Owned::new(op::shape_new(Entry::SPECIAL, letters.as_bytes()).map_err(text)?);
-        let caller = Child::new(0, caller, event::ASK, |given| {
+        let caller = Child::paid(account, 0, caller, event::ASK, |given| {
             given[INDEX] = call(PLACE.0);
             if let Some(what) = specification.expects() {
                 given[CONTROL] = Control::expecting(what).0;
