@@ -1,6 +1,6 @@
 //! What the peer asks about its caller.
 
-use runtime::abi::Error;
+use runtime::abi::{Error, level};
 use runtime::entry::Entry;
 use runtime::op::{self, LabelFrom};
 use runtime::server;
@@ -24,6 +24,11 @@ impl server::ServeWord for Asks {
         let value = average(words[1], || right &= op::label_caller(label) == Ok((false, true)));
         if right { value } else { 0 }
     }
+}
+
+/// Our send label gets so many handles of nobody's, with the level that all accept.
+pub fn taint(count: u64) -> Result<(), Error> {
+    (0..count).try_for_each(|of| op::label_send(number(of, 0), level::TWO))
 }
 
 /// A label of [`MANY`] handles, of the peer.

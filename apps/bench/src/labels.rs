@@ -8,9 +8,9 @@ use runtime::abi::Control;
 use runtime::arch::ticks;
 use runtime::entry::Owned;
 use runtime::message;
-use runtime::op;
+use runtime::{op, thread};
 
-use crate::asked::{MANY, number};
+use crate::asked::{MANY, number, taint};
 use crate::measure::{Row, average};
 use crate::peer::{self, PEER};
 
@@ -18,6 +18,8 @@ use crate::peer::{self, PEER};
 const NODES: usize = 1000;
 const ROUNDS: u64 = 200;
 const WARM_UP: u64 = 4;
+/// Nanoseconds after which a peer is not tainted and never will be.
+const PATIENCE: u64 = 2_000_000_000;
 
 fn handle(of: u64, kind: u64) -> Result<Handle, String> {
     Handle::new(number(of, kind)).ok_or_else(|| "no handle".to_string())
@@ -142,23 +144,37 @@ fn accept(count: u64) -> Result<(), String> {
 /// The first call after our labels changed, which have so many handles, and the second one.
 pub fn first_call<const HANDLES: u64>() -> Result<Row, String> {
     accept(HANDLES)?;
-    first_of(HANDLES, 3)
+    first_calls(&words()?, HANDLES, 3)
 }
 
 /// The same, when so many handles are ours.
 pub fn first_call_of_owner<const HANDLES: u64>() -> Result<Row, String> {
     (0..HANDLES).try_for_each(|_| op::label_handle().map(drop)).map_err(|error| error.to_string())?;
-    first_of(HANDLES, 1)
+    first_calls(&words()?, HANDLES, 1)
+}
+
+/// The same of two domains that are tainted by so many handles, whose send labels were put together apart: both are walked.
+pub fn first_call_tainted<const HANDLES: u64>() -> Result<Row, String> {
+    let words = words()?;
+    // It goes on when the first handle has ended the call.
+    let _ = PEER.taint(HANDLES);
+    taint(HANDLES).map_err(|error| error.to_string())?;
+    let ends = op::clock() + PATIENCE;
+    while call(&words).is_err() && op::clock() < ends {
+        thread::sleep(PATIENCE / 1_000).map_err(|error| error.to_string())?;
+    }
+    let row = first_calls(&words, HANDLES, 3);
+    let _ = PEER.leave();
+    row
 }
 
 /// `kind`: of the numbers that stand for handles which are accepted meanwhile.
-fn first_of(handles: u64, kind: u64) -> Result<Row, String> {
-    let words = words()?;
+fn first_calls(words: &Owned, handles: u64, kind: u64) -> Result<Row, String> {
     let (mut first, mut second, mut nothing) = (0, 0, 0);
     for round in 0..ROUNDS / 10 {
         op::label_receive(number(handles << 8 | round, kind), 2).map_err(|error| error.to_string())?;
-        first += call(&words)?;
-        second += call(&words)?;
+        first += call(words)?;
+        second += call(words)?;
         let start = ticks();
         nothing += ticks() - start;
     }
@@ -188,7 +204,7 @@ pub fn others_change() -> Result<Row, String> {
     for round in 0..ROUNDS {
         third.turn(&[], &mut []).map_err(|error| error.to_string())?;
         undisturbed += call(&words)?;
-        third.accept(number(round, 3)).map_err(|error| error.to_string())?;
+        third.refuse(number(round, 3)).map_err(|error| error.to_string())?;
         disturbed += call(&words)?;
     }
     Ok(Row::instructions(disturbed.saturating_sub(undisturbed).div_ceil(ROUNDS)))

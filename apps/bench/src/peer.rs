@@ -84,8 +84,12 @@ pub trait Peer {
     fn asks(&self) -> Result<Delegated, PeerError>;
     /// A label for that, by its index in the peer's table.
     fn label(&self) -> Result<u64, PeerError>;
-    /// The peer accepts a handle more, of this number.
-    fn accept(&self, handle: u64) -> Result<(), PeerError>;
+    /// The peer accepts less of a handle, of this number.
+    fn refuse(&self, handle: u64) -> Result<(), PeerError>;
+    /// The peer is tainted by so many handles, as much as all accept. That ends the call, and what leads to those who are not.
+    fn taint(&self, count: u64) -> Result<(), PeerError>;
+    /// The peer ends: `proc` ends nothing for who is tainted.
+    fn leave(&self) -> Result<(), PeerError>;
 }
 
 /// Takes bytes into memory of its own.
@@ -144,6 +148,16 @@ pub fn start_number(number: usize) -> Result<&'static End, String> {
 pub fn spawn(words: &[&str], frames: u64) -> Result<Child, String> {
     let command = Command::new(words).environment([]).streams(["null", "console", "console"]).frames(frames);
     command.load().map_err(|error| error.to_string())
+}
+
+/// Measures one row in a process of its own, which prints it, and has peers of its own.
+pub fn alone(row: &str) -> Result<(), String> {
+    end();
+    match spawn(&["/bin/bench", row], 0)?.wait() {
+        Ok(0) => Ok(()),
+        Ok(status) => Err(alloc::format!("status {status}")),
+        Err(error) => Err(error.to_string()),
+    }
 }
 
 /// Ends those that are there.
@@ -300,8 +314,17 @@ impl PeerServer for Server {
         asked::made().map(|label| label.0 as u64).map_err(|_| PeerError::Failed)
     }
 
-    fn accept(&self, _badge: u64, handle: u64) -> Result<(), PeerError> {
-        op::label_receive(handle, level::TWO).map_err(|_| PeerError::Failed)
+    fn refuse(&self, _badge: u64, handle: u64) -> Result<(), PeerError> {
+        let levels = op::label_receive(handle, level::ONE).and_then(|()| op::label_levels(handle));
+        if levels == Ok([level::ONE; 2]) { Ok(()) } else { Err(PeerError::Failed) }
+    }
+
+    fn taint(&self, _badge: u64, count: u64) -> Result<(), PeerError> {
+        asked::taint(count).map_err(|_| PeerError::Failed)
+    }
+
+    fn leave(&self, _badge: u64) -> Result<(), PeerError> {
+        program::exit(0)
     }
 
     fn block(&self, _badge: u64) -> Result<Delegate, PeerError> {

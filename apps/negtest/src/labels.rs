@@ -14,8 +14,7 @@ use runtime::abi::{Control, Error, PAGE_BYTES, op as operations};
 use runtime::connection::{Connection, Direct, Name};
 use runtime::entry::Owned;
 use runtime::server::{self, Serve};
-use runtime::thread;
-use runtime::{Entry, message, op};
+use runtime::{Entry, message, op, program, thread};
 
 use crate::case::{Case, text};
 use crate::child::Child;
@@ -31,6 +30,7 @@ pub const ALL: &[Case] = &[
     Case::tried("label-lowered", "a domain takes its own taint away, or accepts more", lowered),
     Case::tried("label-pager", "a domain is tainted that its pager does not accept", pager),
     Case::tried("label-large", "labels of hundreds of handles, which others own, or do not", large),
+    Case::tried("label-huge", "labels of ten thousand handles, put together apart, judged and combined", huge),
     Case::tried("label-hoard", "a domain is tainted with handles until its account ends", hoard_all),
 ];
 
@@ -50,6 +50,8 @@ const SPAWN: u64 = 12;
 const NETWORK: u64 = 13;
 const NOTHING: u64 = 14;
 const SPAWN_RECEIVES: u64 = 15;
+const TAINT: u64 = 16;
+const END: u64 = 17;
 /// A page at which nothing is.
 const NOWHERE: u64 = 0x6000_0000;
 
@@ -104,6 +106,8 @@ impl Serve for Victim {
             LAST => answer(Ok(ENDED.load(Ordering::SeqCst))),
             WAIT => done(thread::sleep(first)),
             HOARD => answer(hoard(first)),
+            TAINT => done(taint(first)),
+            END => program::exit(0),
             SPAWN => answer(child_sets(operations::LABEL_SEND, first, second)),
             SPAWN_RECEIVES => answer(child_sets(operations::LABEL_RECEIVE, first, second)),
             NETWORK => done(match NetClient(Connection::<Name<'_>>::named("net")).interfaces(0, &mut [0; 8]) {
@@ -125,6 +129,11 @@ fn hoard(first: u64) -> Result<u64, Error> {
         }
     }
     Ok(0)
+}
+
+/// Our send label gets so many handles that nobody owns, with a level that all accept.
+fn taint(count: u64) -> Result<(), Error> {
+    (0..count).try_for_each(|number| op::label_send(spread(number), TWO))
 }
 
 /// Numbers that are as handles are.
@@ -387,6 +396,36 @@ fn large() -> Result<String, String> {
     one.end()?;
     handles.iter().try_for_each(|handle| op::label_send(*handle, ONE)).map_err(text)?;
     expect("our send label in the end", op::label_read(Entry(0), 0, |_, _| ()), Ok((0, ONE)))?;
+    Ok("each of them counts".to_string())
+}
+
+fn huge() -> Result<String, String> {
+    const HANDLES: u64 = 10_000;
+    // Handles that another label has, too, and as many more that it alone has.
+    const COMMON: u64 = 100;
+    const OTHERS: u64 = 2_000;
+    let one = Other::start_with(0, 512)?;
+    // The first handle ends the call, as its answer would taint us; the rest follows.
+    expect("its taint", one.ask(TAINT, HANDLES, 0), FLOW)?;
+    taint(HANDLES).map_err(text)?;
+    let ends = op::clock() + 10_000 * MILLISECOND;
+    while one.ask(NOTHING, 0, 0) == FLOW && op::clock() < ends {
+        thread::sleep(MILLISECOND).map_err(text)?;
+    }
+    expect("a call of one as tainted", one.ask(NOTHING, 0, 0), Ok(NOTHING))?;
+    let entries = |label: &Owned| op::label_read(label.entry(), 0, |_, _| ()).map(|(count, _)| count);
+    let label = Owned::new(op::label_new(op::LabelFrom::Send).map_err(text)?);
+    let other = Owned::new(op::label_new(op::LabelFrom::Level(ONE)).map_err(text)?);
+    for number in HANDLES - COMMON..HANDLES + OTHERS {
+        op::label_put(other.entry(), spread(number), THREE).map_err(text)?;
+    }
+    op::label_combine(label.entry(), other.entry(), false).map_err(text)?;
+    expect("a least upper bound", entries(&label), Ok(HANDLES + OTHERS))?;
+    let label = Owned::new(op::label_new(op::LabelFrom::Send).map_err(text)?);
+    op::label_combine(label.entry(), other.entry(), true).map_err(text)?;
+    expect("a greatest lower bound", entries(&label), Ok(COMMON))?;
+    // `proc` ends nothing for one so tainted.
+    expect("its end", one.ask(END, 0, 0), Err(Error::PeerDied))?;
     Ok("each of them counts".to_string())
 }
 

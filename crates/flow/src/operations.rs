@@ -30,6 +30,8 @@ impl Relation {
     pub(crate) const BELOW: Self = Self::rows([0b11111, 0b11110, 0b11100, 0b11000, 0b10000]);
     /// The same, or the second is ★.
     pub(crate) const BELOW_UNLESS_OWNED: Self = Self::rows([0b11111, 0b11111, 0b11101, 0b11001, 0b10001]);
+    /// The same either way.
+    pub(crate) const SAME_UNLESS_OWNED: Self = Self::rows([0b11111, 0b00011, 0b00101, 0b01001, 0b10001]);
     /// Where the first is below 3 the second is ★.
     pub(crate) const OWNED_BELOW_THREE: Self = Self::rows([1, 1, 1, 1, 0b11111]);
     /// Where the first is not ★ the second is.
@@ -246,6 +248,11 @@ impl Walk {
         self.until.get() != Self::END
     }
 
+    /// Looks at so many entries. Eight take as long as a node.
+    fn spend(&self, entries: usize) {
+        self.effort.set(self.effort.get().saturating_sub(entries as u32 / 8));
+    }
+
     /// Whether a node may be looked at; else the walk stops before it. Those on the way to where it goes on do not count, so each
     /// step does something.
     fn enters(&self, place: Place) -> bool {
@@ -435,8 +442,12 @@ impl<M: Memory> Pool<M> {
             return true;
         }
         let (one, other) = (self.look(first), self.look(second));
-        if let Some(is_so) = sides.relate(&one, &other) {
+        if let Some(is_so) = sides.relate_at_once(&one, &other) {
             return is_so;
+        }
+        if let (Some(ones), Some(others)) = (one.entries, other.entries) {
+            walk.spend(ones.len() + others.len());
+            return sides.relate_leaves(ones, others);
         }
         (0..PARTS).all(|part| {
             let parts = [one.part(part, place), other.part(part, place)];
@@ -501,9 +512,11 @@ impl<M: Memory> Pool<M> {
         Ok(None)
     }
 
-    /// Lets go of what a task has made.
+    /// Lets go of what a task has made. That is a path at least: most of it goes at once, so that a step takes less time.
     pub(crate) fn abandon(&mut self, task: &mut Task) {
-        self.release(task.done);
+        const NODES: usize = 4;
+        self.release_later(task.done);
+        self.tidy(NODES);
         *task = Task::NEW;
     }
 
@@ -700,13 +713,7 @@ struct Sides {
 }
 
 impl Sides {
-    /// Whether the levels of each handle go together, if that is known without a look below.
-    fn relate(&self, one: &Look<'_>, other: &Look<'_>) -> Option<bool> {
-        let known = self.relate_at_once(one, other);
-        known.or_else(|| Some(self.relate_leaves(one.entries?, other.entries?)))
-    }
-
-    /// The same, without a look at entries.
+    /// Whether the levels of each handle go together, if that is known without a look at entries.
     fn relate_at_once(&self, one: &Look<'_>, other: &Look<'_>) -> Option<bool> {
         if one.is_same(other) && self.relation.is_reflexive()
             || self.relation.has(one.levels(self.defaults[0]).pairs(other.levels(self.defaults[1])))

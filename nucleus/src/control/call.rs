@@ -90,8 +90,20 @@ fn deadline_of(caller: Ref<Activation>, entry: Ref<Entry>, control: Control) -> 
 /// Restarts the call after a step of its preparation.
 #[cold]
 fn repeat(caller: Ref<Activation>, entry: Ref<Entry>) -> ! {
-    let held = caller.held();
+    let_others_in(caller, entry);
     if caller.frame.get() != SavedFrame::Full {
+        caller.repeat_system_call();
+    }
+    caller.leave()
+}
+
+/// A preemption point after a step of a call's preparation. If somebody comes in, this does not return: the call restarts later.
+#[cold]
+#[inline(never)]
+fn let_others_in(caller: Ref<Activation>, entry: Ref<Entry>) {
+    let held = caller.held();
+    let (frame, pc) = (caller.frame.get(), caller.registers.pc.get());
+    if frame != SavedFrame::Full {
         shapes::keep_expected(caller, entry);
         caller.repeat_system_call();
     }
@@ -100,7 +112,32 @@ fn repeat(caller: Ref<Activation>, entry: Ref<Entry>) -> ! {
         dispatch::enter(held, Event::Choose, 0)
     }
     dispatch::preemption_point(held);
-    caller.leave()
+    caller.frame.set(frame);
+    caller.registers.pc.set(pc);
+}
+
+/// The domain that a call entry leads to.
+fn living(entry: Ref<Entry>) -> Result<Ref<Domain>, Error> {
+    let callee = entry.callee().ok_or(Error::Revoked)?;
+    // Not carried, as through an entry of a domain that is gone: `PeerDied` is for a call that was inside.
+    if callee.is_dead() { Err(Error::Revoked) } else { Ok(callee) }
+}
+
+/// Judges a call whose entry has not cached the verdict, in steps.
+#[cold]
+#[inline(never)]
+fn judge(caller: Ref<Activation>, entry: Ref<Entry>, callee: Ref<Domain>) -> Result<(), Error> {
+    loop {
+        match flows::judge(caller, entry, callee) {
+            Ok(()) => return Ok(()),
+            Err(Stop::Refused(error)) => return Err(error),
+            // With the verdict cached, the fast path may do the call.
+            Err(Stop::Repeat) if entry.allows(caller.domain, callee) => repeat(caller, entry),
+            Err(Stop::Repeat) => let_others_in(caller, entry),
+        }
+        // A step of a change of labels may end a domain.
+        living(entry)?;
+    }
 }
 
 /// Blocks the caller until the callee has a free activation, then restarts the call.
@@ -174,17 +211,9 @@ fn call(
     Message { letters, mut words, control, minted, window }: Message,
     deadline: u64,
 ) -> Result<core::convert::Infallible, Error> {
-    let callee = entry.callee().ok_or(Error::Revoked)?;
-    if callee.is_dead() {
-        // Not carried, as through an entry of a domain that is gone: `PeerDied` is for a call that was inside.
-        return Err(Error::Revoked);
-    }
+    let callee = living(entry)?;
     if !entry.allows(caller.domain, callee) {
-        match flows::judge(caller, entry, callee) {
-            Ok(()) => {}
-            Err(Stop::Refused(error)) => return Err(error),
-            Err(Stop::Repeat) => repeat(caller, entry),
-        }
+        judge(caller, entry, callee)?
     }
     flows::forget_change(caller);
     if caller.depth.get() as usize + 1 >= MAX_DEPTH {

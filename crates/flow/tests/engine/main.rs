@@ -256,6 +256,7 @@ fn what_is_made_belongs_to_who_pays() {
         copies.push(copy);
     }
     let nodes: u32 = copies.iter().map(|copy| case.pool.nodes(*copy)).sum();
+    case.pool.tidy(usize::MAX);
     assert_eq!(case.pool.memory().used_by(yours), nodes as usize);
     let before = case.pool.looked_at();
     assert!(case.pool.is_below(a, copies[0]) && case.pool.is_below(copies[0], a));
