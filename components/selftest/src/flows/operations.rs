@@ -17,6 +17,7 @@ use crate::table::child::{Child, Program, Service, on_semaphore, operation, word
 
 const SPARE_LINE: u64 = 3;
 const SPARE_PORTS: u64 = 0x2f8 | 8 << 16;
+const MORE_PORTS: u64 = 0x3e8 | 8 << 16;
 
 /// Something that an operand may name.
 pub struct Target {
@@ -26,19 +27,19 @@ pub struct Target {
     _service: Option<Owned>,
     _thread: Option<Owned>,
     _child: Option<Child>,
-    _account: Owned,
+    account: Owned,
 }
 
 impl Target {
     /// Nothing if the machine has none.
     pub fn new(world: &World, kind: OperandKind, side: Side) -> Outcome<Option<Self>> {
         let account = world.account(side).map_err(text)?;
-        let mut target = Self { kind, entry: None, _service: None, _thread: None, _child: None, _account: account };
+        let mut target = Self { kind, entry: None, _service: None, _thread: None, _child: None, account };
         match kind {
             OperandKind::Domain | OperandKind::Thread | OperandKind::Service => {
-                let child = world.child(side, &target._account).map_err(text)?;
+                let child = world.child(side, &target.account).map_err(text)?;
                 if kind == OperandKind::Thread {
-                    let never = Owned::new(op::semaphore_new(target._account.entry(), 0).map_err(text)?);
+                    let never = Owned::new(op::semaphore_new(target.account.entry(), 0).map_err(text)?);
                     let index = child.give(never.entry()).map_err(text)?;
                     STEPS.set_steps(256, &[on_semaphore(index, [numbers::P, NEVER, 0, 0, 0, 0])]);
                     target._thread = Some(never);
@@ -53,16 +54,16 @@ impl Target {
             }
             OperandKind::Account => {
                 let account = match side {
-                    Side::Usual => op::account_new(target._account.entry(), 8),
-                    Side::Tainted => op::account_new_labelled(target._account.entry(), 8, 0, world.send.entry()),
+                    Side::Usual => op::account_new(target.account.entry(), 8),
+                    Side::Tainted => op::account_new_labelled(target.account.entry(), 8, 0, world.send.entry()),
                 };
                 target.entry = Some(Owned::new(account.map_err(text)?));
             }
             OperandKind::Semaphore => {
-                target.entry = Some(Owned::new(op::semaphore_new(target._account.entry(), 1).map_err(text)?));
+                target.entry = Some(Owned::new(op::semaphore_new(target.account.entry(), 1).map_err(text)?));
             }
             OperandKind::Port => {
-                let port = op::port_new(target._account.entry(), (0, 1), Entry::OWN, Entry::OWN, 0);
+                let port = op::port_new(target.account.entry(), (0, 1), Entry::OWN, Entry::OWN, 0);
                 target.entry = Some(Owned::new(port.map_err(text)?));
             }
             OperandKind::Interrupt | OperandKind::IoPorts => {
@@ -137,6 +138,10 @@ fn words(
     for (number, (word, operand)) in words.iter_mut().zip(row.row.operands).enumerate() {
         *word = match (operand.kind, operand.name) {
             _ if number == tried => target.give(child)?,
+            // An account and its parent.
+            (OperandKind::Account, "from" | "to") => child.give(target.account.entry()).map_err(text)?.0 as u64,
+            (OperandKind::Semaphore, _) if row.index == numbers::MACHINE => HAS,
+            (OperandKind::Number, "ports") => MORE_PORTS,
             (OperandKind::Domain | OperandKind::Account | OperandKind::Semaphore | OperandKind::Shape, _) => 0,
             (OperandKind::Label | OperandKind::Port, _) => 0,
             (OperandKind::Number, "size") => 1 << 16,
@@ -169,10 +174,11 @@ fn status_with(world: &World, row: Row, operand: usize, [who, what]: [Side; 2]) 
     does(&child, &[operation(row.index, words)]).map(Some)
 }
 
-/// Tries each operand that is judged: how many were done, or refused by labels, or refused by something else, which is looked at after labels.
+/// Tries each operand that is judged: how many were done, or refused by labels, or refused by something else, which is looked at after
+/// labels: these by name.
 pub fn each(world: &World, who: Side, what: Side) -> Outcome<String> {
-    const FLOW: u64 = Error::Flow as u64;
-    let [mut done, mut refused, mut others] = [0; 3];
+    let [mut done, mut refused] = [0; 2];
+    let mut others = Vec::new();
     for row in rows() {
         for (number, operand) in row.row.operands.iter().enumerate() {
             // The nucleus has one label.
@@ -182,18 +188,18 @@ pub fn each(world: &World, who: Side, what: Side) -> Outcome<String> {
             }
             let name = |why: String| format!("{} {}: {why}", row.row.name, operand.name);
             let Some(status) = status_with(world, row, number, [who, what]).map_err(name)? else { continue };
-            *match status {
-                0 => &mut done,
-                FLOW => &mut refused,
-                _ => &mut others,
-            } += 1;
-            if refused != 0 && done + others != 0 {
+            match Error::from_status(status) {
+                Ok(()) => done += 1,
+                Err(Error::Flow) => refused += 1,
+                Err(error) => others.push(format!("{} {error:?}", row.row.name)),
+            }
+            if refused != 0 && done + others.len() != 0 {
                 return Err(name(format!("{status}, unlike those before")));
             }
         }
     }
     Ok(match refused {
-        0 => format!("{done} done, {others} refused without labels"),
+        0 => format!("{done} done, {}", others.join(", ")),
         _ => format!("all of {refused} refused"),
     })
 }
