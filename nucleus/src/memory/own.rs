@@ -236,7 +236,24 @@ pub fn write<R>(held: Held, address: usize, bytes: usize, work: impl FnOnce(&mut
     // valid.
     let result = work(unsafe { core::slice::from_raw_parts_mut((WRITTEN + address % FRAME) as *mut u8, bytes) });
     set_near_image(held, WRITTEN, 0);
+    if cfg!(feature = "checked") {
+        audit_code(held, address);
+    }
     result
+}
+
+/// Panics unless [`WRITTEN`] is unmapped, and a code page of the image is writable neither where it is executed nor in the
+/// direct map.
+fn audit_code(held: Held, address: usize) {
+    for at in [address, DIRECT + physical(address)] {
+        let entry = boot_walk(held, upper(), at, 0).map(|last| table(held, last)[index(at as u64, 0)].get());
+        assert!(
+            entry.is_ok_and(|entry| entry != 0 && !paging::is_writable(entry)),
+            "portal code at {at:#x}: {entry:x?}"
+        );
+    }
+    let alias = table(held, TABLES.get()[2])[index(WRITTEN as u64, 0)].get();
+    assert!(alias == 0, "portal code stays writable: {alias:#x}");
 }
 
 /// Base address of the areas of CPUs, behind what the image's last-level tables map.

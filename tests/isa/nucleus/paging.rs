@@ -87,6 +87,11 @@ pub fn is_harmless(entry: u64) -> bool {
     unimplemented!()
 }
 
+/// Whether the nucleus can write to a page of its own.
+pub fn is_writable(entry: u64) -> bool {
+    unimplemented!()
+}
+
 /// What of the direct map shows a region of RAM.
 pub fn shown(region: &Region) -> Range<usize> {
     unimplemented!()

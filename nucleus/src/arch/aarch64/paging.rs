@@ -220,6 +220,11 @@ pub fn is_harmless(entry: u64) -> bool {
     entry & USER == 0 && entry & UXN != 0 && (entry & READ_ONLY != 0 || entry & PXN != 0)
 }
 
+/// Whether the nucleus can write to this page.
+pub fn is_writable(entry: u64) -> bool {
+    entry & READ_ONLY == 0
+}
+
 /// The part of the direct map for a region of RAM, rounded inwards to whole frames.
 pub fn shown(region: &Region) -> Range<usize> {
     (region.start as usize).next_multiple_of(FRAME)..(region.start + region.bytes) as usize / FRAME * FRAME

@@ -150,6 +150,11 @@ pub fn is_harmless(entry: u64) -> bool {
     entry & USER == 0 && (entry & WRITABLE == 0 || entry & NO_EXECUTE != 0)
 }
 
+/// Whether the nucleus can write to this page.
+pub fn is_writable(entry: u64) -> bool {
+    entry & WRITABLE != 0
+}
+
 /// The part of the direct map for a region of RAM, rounded outwards to 2 MiB: firmware keeps tables beside the RAM that it
 /// reports.
 pub fn shown(region: &Region) -> Range<usize> {
