@@ -2,17 +2,18 @@
 
 use alloc::string::{String, ToString};
 use alloc::vec;
+use alloc::vec::Vec;
 use core::hint::black_box;
 
 use idl::Delegate;
 use runtime::abi::layout::HEAP_END;
-use runtime::abi::op::ACTIVATION_TEAR;
+use runtime::abi::op::{ACTIVATION_TEAR, DOMAIN_FPU};
 use runtime::abi::{Control, NEVER, PAGE_BYTES, rights};
 use runtime::arch::ticks;
 use runtime::connection::Direct;
 use runtime::entry::{Entry, Owned};
 use runtime::window::{self, Page};
-use runtime::{message, op};
+use runtime::{message, op, server};
 use tool::inspect;
 
 use crate::measure::{Row, average, dispatches, per_round, timed};
@@ -65,17 +66,30 @@ pub fn call_and_return() -> Result<Row, String> {
 pub fn short() -> Result<Row, String> {
     peer::start()?;
     let portal = Owned::new(PEER.short().map_err(|error| error.to_string())?.into());
-    let call = || message::call_short(portal.entry(), [1, 2, 3]).unwrap_or_else(|_| refused());
+    Ok(Row::instructions(calls_of(portal.entry())?).of(ROUNDS))
+}
+
+/// The same of a domain with floating point, and nothing but that service. Beside it: of such a domain without.
+pub fn short_with_fpu() -> Result<Row, String> {
+    let shape = server::shape("npciii>i").map_err(|error| error.to_string())?;
+    let measure = |flags| {
+        let [_domain, _service, portal] =
+            pages::adder(flags, shape.entry(), peer::SHORT_BADGE).map_err(|error| error.to_string())?;
+        calls_of(portal.entry())
+    };
+    Ok(Row::instructions(measure(DOMAIN_FPU)?).with("without", measure(0)?).of(2 * ROUNDS))
+}
+
+/// Instructions of a call by a portal of the specification `npciii>i` to a service that adds constant and words.
+fn calls_of(portal: Entry) -> Result<u64, String> {
+    let call = || message::call_short(portal, [1, 2, 3]).unwrap_or_else(|_| refused());
     let expected = peer::SHORT_BADGE + 1 + 2 + 3;
     if (0..WARM_UP).any(|_| call() != expected) {
         return Err("a wrong answer".into());
     }
     let mut sum = 0;
     let value = average(ROUNDS, || sum += call());
-    if sum != expected * ROUNDS {
-        return Err("a wrong answer".into());
-    }
-    Ok(Row::instructions(value).of(ROUNDS))
+    if sum == expected * ROUNDS { Ok(value) } else { Err("a wrong answer".into()) }
 }
 
 /// A call with a window of a page, which the callee does not touch.
@@ -159,10 +173,16 @@ fn torn(count: u64) -> Result<u64, String> {
     if right { Ok(value) } else { Err("another page came back".into()) }
 }
 
-fn pass<const BYTES: usize>(once: impl Fn(Entry, &[Page]) -> bool) -> Result<Row, String> {
+/// A portal to the peer that takes bytes, and pages of which so many bytes and more are to be passed. All sizes share this code.
+#[inline(never)]
+fn to_pass(bytes: usize) -> Result<(Owned, Vec<Page>), String> {
     peer::start()?;
     let keeper = Owned::new(PEER.keeper().map_err(|error| error.to_string())?.into());
-    let pages = vec![Page([0x5a; PAGE_BYTES]); BYTES / PAGE_BYTES + 1];
+    Ok((keeper, vec![Page([0x5a; PAGE_BYTES]); bytes / PAGE_BYTES + 1]))
+}
+
+fn pass<const BYTES: usize>(once: impl Fn(Entry, &[Page]) -> bool) -> Result<Row, String> {
+    let (keeper, pages) = to_pass(BYTES)?;
     if !(0..WARM_UP).all(|_| once(keeper.entry(), &pages)) {
         return Err("a wrong answer".into());
     }

@@ -91,6 +91,7 @@ const BENCHMARKS: &[(&str, Benchmark)] = &[
     ("short-circuit", crossings::short_circuit),
     ("call-return", crossings::call_and_return),
     ("npciii", crossings::short),
+    ("fpu-call", crossings::short_with_fpu),
     ("window", crossings::window),
     ("window-written", crossings::window_written),
     ("copy-16", crossings::by_copy::<16>),

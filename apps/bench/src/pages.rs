@@ -3,12 +3,15 @@
 use alloc::string::{String, ToString};
 use core::hint::black_box;
 
+use runtime::abi::layout::STACKS_START;
 use runtime::abi::op::ACTIVATION_TEAR;
-use runtime::abi::rights::{MAP_READ, UNMAP_SELF};
+use runtime::abi::rights::{self, MAP_EXECUTE, MAP_READ, UNMAP_SELF};
 use runtime::abi::{Error, PAGE_BYTES};
-use runtime::entry::Entry;
+use runtime::entry::{Entry, Owned};
 use runtime::server::{self, ServeShort};
-use runtime::{message, op};
+use runtime::{message, op, table};
+
+use crate::arch::adds;
 
 /// An empty round of a loop that the compiler keeps.
 #[inline(always)]
@@ -88,4 +91,25 @@ pub fn map(domain: Entry, from: u64, to: u64, rights: u64) -> Result<(), Error> 
     debug_assert!(from.is_multiple_of(PAGE_BYTES as u64));
     // SAFETY: addresses come from the ranges of this program in which no Rust object lies: nothing refers to the page.
     unsafe { op::map(domain, from, to, 0, rights) }
+}
+
+/// A domain made with these flags of `domain_new` in which nothing is but [`adds`], its service of this shape, and a portal to that with
+/// this constant.
+pub fn adder(flags: u64, shape: Entry, constant: u64) -> Result<[Owned; 3], Error> {
+    let domain = Owned::new(op::domain_new(Entry::OWN, flags, "bench-adder")?);
+    let code = adds as *const () as u64;
+    look(code);
+    let page = code - code % PAGE_BYTES as u64;
+    // SAFETY: code, which is shared to be read and executed.
+    unsafe { op::map(domain.entry(), page, page, 0, MAP_READ | MAP_EXECUTE) }?;
+    // SAFETY: another domain's; its code is made to be entered by calls of this shape, and uses no stack.
+    let service = unsafe {
+        op::activation_new(domain.entry(), STACKS_START + PAGE_BYTES as u64, Entry::OWN)?;
+        op::service_new_at(domain.entry(), code, 0, shape, Entry::OWN)?
+    };
+    let ours = Owned::new(table::allocate()?);
+    op::entry_copy(domain.entry(), service, Entry::OWN, ours.entry(), rights::ALL)?;
+    let portal = Owned::new(table::allocate()?);
+    op::portal_new(Entry::OWN, ours.entry(), constant, portal.entry(), 0)?;
+    Ok([domain, ours, portal])
 }

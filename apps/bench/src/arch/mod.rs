@@ -5,9 +5,9 @@ mod aarch64;
 #[cfg(target_arch = "x86_64")]
 mod x86_64;
 #[cfg(target_arch = "aarch64")]
-pub use aarch64::mark;
+pub use aarch64::{adds, mark};
 #[cfg(target_arch = "x86_64")]
-pub use x86_64::mark;
+pub use x86_64::{adds, mark};
 
 /// The four marks: counting begins; counting ends, and the count is added to the row's; the row is kept; the row is dropped.
 pub const BEGIN: u16 = 1;
