@@ -3,9 +3,11 @@
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
+use portalgen::Specification;
+use portalgen::specification::MAX_BYTES;
 use protocols::names::{COMPONENT, NamesError, SPECIFICATIONS};
 use runtime::entry::{Entry, Owned};
-use runtime::op;
+use runtime::{log, op};
 
 /// Each with its specification, in the order in which they were asked for.
 pub struct Shapes(Vec<(String, Owned)>);
@@ -34,16 +36,25 @@ impl Shapes {
             }
             error => Err(error),
         });
-        let shape = Owned::new(made.map_err(refused)?);
+        let shape = Owned::new(made.map_err(|error| refused(specification, error))?);
         let entry = shape.entry();
         self.0.push((specification.to_string(), shape));
         Ok(entry)
     }
 }
 
-fn refused(error: abi::Error) -> NamesError {
+fn refused(specification: &str, error: abi::Error) -> NamesError {
     match error {
-        abi::Error::BadArgument => NamesError::BadSpecification,
+        abi::Error::BadArgument => {
+            // The nucleus says only that it refuses. The log says where and why, for who writes the server.
+            match Specification::parse(specification.as_bytes()) {
+                Err(refusal) => log!("no shape of {specification:.MAX_BYTES$}: {refusal}"),
+                Ok(_) => {
+                    log!("no shape of {specification:.MAX_BYTES$}: m, another one with o, or code above 1,024 bytes")
+                }
+            }
+            NamesError::BadSpecification
+        }
         abi::Error::TooManyShapes => NamesError::Full,
         _ => NamesError::NoShape,
     }

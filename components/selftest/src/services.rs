@@ -234,9 +234,17 @@ impl ServeShort for Adds {
 
 fn shaped() -> Result<(), &'static str> {
     let names = NamesClient(Direct(Entry::NAMES));
-    for specification in ["", "npz", "np>c", "smciii>i"] {
+    for (specification, reason) in [
+        ("", "letter 1: the first letter is n "),
+        ("npz", "letter 3: there is no such letter"),
+        ("np>c", "letter 4: a return passes no constant"),
+        ("smciii>i", "letter 1: shared stacks are not made"),
+        ("nmciii>i", "m, another one with o, or code above"),
+    ] {
         let refused = names.shape(specification).err() == Some(Failure::Refused(NamesError::BadSpecification));
         hold(refused, "what is no specification is one")?;
+        let line = alloc::format!("no shape of {specification}: {reason}");
+        hold(log()?.contains(&line), "the log does not say what is wrong with a specification")?;
     }
     for specification in ["npkx2>x2", "npciii>i", "npciii>i"] {
         drop(server::shape(specification).map_err(say)?);
@@ -619,6 +627,20 @@ fn domain(name: &str) -> Result<u64, &'static str> {
             _ if next == 0 => return Err("no such domain"),
             _ => position = next,
         }
+    }
+}
+
+/// The kernel log of components.
+fn log() -> Result<String, &'static str> {
+    let (mut log, mut position) = (Vec::new(), 0);
+    loop {
+        let mut bytes = [0; 1024];
+        let (count, next) = proc().inspect(info::LOG, position, &mut bytes).map_err(say)?;
+        if count == 0 {
+            return String::from_utf8(log).map_err(|_| "the log is no text");
+        }
+        log.extend_from_slice(&bytes[..count]);
+        position = next;
     }
 }
 

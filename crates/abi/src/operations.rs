@@ -249,7 +249,7 @@ macro_rules! operations {
     /// Makes code for the specification of portals of which so many bytes stand in the message area (the crate `portalgen` says what it
     /// may be). The code goes when the entry is removed and each domain that had a service of the shape is gone.
     SHAPE_NEW shape_new(machine: Machine USE, bytes: Number, index_to_fill: Fill) -> Index, Full "a seventh of the code" {
-        BadArgument: "no specification", "one for which caller and callee must trust each other", "another one with a control word than that of services without a shape";
+        BadArgument: "no specification", "one for which caller and callee must trust each other", "one with a control word, but for npkox5>ox5 and npkox4w>ox5", "code that is longer than a place, 1,024 bytes";
         TooManyShapes: "shapes, more than" MAX_SHAPES;
     }
     /// Of the caller's labels: [`LABEL_HANDLE`] and the like.

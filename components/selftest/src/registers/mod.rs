@@ -337,7 +337,7 @@ const SPECIFICATIONS: [&str; 26] = [
 /// Portals of each kind, between domains with and without floating-point registers, for which the slow path is taken.
 fn portals() -> Result<(), &'static str> {
     for specification in SPECIFICATIONS {
-        for units in [[false, false], [true, false], [false, true]] {
+        for units in [[false, false], [true, false], [false, true], [true, true]] {
             let mut crossing = Crossing::new(specification, units, SENT.0)?;
             crossing.cross()?;
             crossing.arrived()?;

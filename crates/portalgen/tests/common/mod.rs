@@ -7,7 +7,7 @@ use portalgen::{Letter, Specification, State};
 pub use listing::nucleus::*;
 
 /// Specifications whose listings are checked in.
-pub const TABLE: [&[u8]; 11] = [
+pub const TABLE: [&[u8]; 12] = [
     b"npkox5>ox5",
     b"npciii>i",
     b"nmciii>i",
@@ -18,6 +18,7 @@ pub const TABLE: [&[u8]; 11] = [
     b"npkx8x6>x8x4",
     b"npct>t",
     b"npcwi>i",
+    b"npkai>ia",
     b"npkox4w>ox5",
 ];
 
