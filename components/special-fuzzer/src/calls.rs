@@ -1,10 +1,11 @@
 //! Drawing the calls.
 
-use abi::layout::{FREE_START, MESSAGE_START, USER_END};
+use abi::layout::{FREE_START, MESSAGE_START, STACKS_START, USER_END};
 use abi::rights::{self, MAP_EXECUTE, MAP_GRANT, MAP_READ, MAP_WRITE, UNMAP_SELF};
-use abi::{Control, info, op};
+use abi::{Control, Error, expect, info, op};
 use fuzzer::histogram::Histogram;
 use fuzzer::random::Random;
+use portalgen::Specification;
 use runtime::entry::{Entry, Owned};
 use runtime::{arch, op as operation};
 
@@ -20,6 +21,10 @@ const LINE: u64 = FIRST + 3;
 const PORTS: u64 = FIRST + 4;
 /// The same without the rights that it takes.
 const WEAK: [u64; 4] = [FIRST + 5, FIRST + 6, FIRST + 7, FIRST + 8];
+/// A service behind portals of a drawn shape, the portal, and where a callee takes entries in its own table.
+const SERVICE: Entry = Entry(FIRST as usize + 10);
+const PORTAL: Entry = Entry(FIRST as usize + 11);
+const RECEIVES: Entry = Entry(FIRST as usize);
 /// What the machine made.
 const MADE: u64 = FIRST + 16;
 const MADE_MOST: u64 = 40;
@@ -51,11 +56,23 @@ const PAGE: u64 = 4096;
 pub struct Caller {
     random: Random,
     counts: Histogram,
+    /// Calls through portals of drawn shapes that came back.
+    pub answered: u64,
+}
+
+/// A service in a domain where nothing else is: answers with its first word. If that is refused, the domain ends by a fault.
+unsafe extern "C" fn answer(word: u64) -> ! {
+    // SAFETY: nothing refers to the stack.
+    unsafe { arch::leave([word; 5], Control(0)) };
+    loop {
+        // SAFETY: nothing is there.
+        unsafe { (PAGE as *mut u64).write_volatile(0) };
+    }
 }
 
 impl Caller {
     pub fn new(seed: u64) -> Self {
-        let mut caller = Self { random: Random(seed), counts: Histogram::empty() };
+        let mut caller = Self { random: Random(seed), counts: Histogram::empty(), answered: 0 };
         caller.make();
         caller
     }
@@ -183,7 +200,7 @@ impl Caller {
         self.call(op::INFO, [machine, what, position, 0, 0, 0]);
     }
 
-    /// A specification of a few letters, most of which can be; what is made goes at once.
+    /// A specification of a few letters, most of which can be; what is made is called once, and goes.
     fn shape(&mut self) {
         let machine = self.mostly(MACHINE, WEAK[3]);
         let mut text = *b"npiiiiiiiiii";
@@ -194,11 +211,44 @@ impl Caller {
         if self.random.once_in(8) {
             text[0] = self.random.one(b"nsmp");
         }
-        let made = operation::shape_new(Entry(machine as usize), &text[..length.min(text.len())]);
+        let text = &text[..length.min(text.len())];
+        let made = operation::shape_new(Entry(machine as usize), text);
         self.counts.count(op::SHAPE_NEW, made.as_ref().err().map_or(0, |error| *error as u64));
         if let Ok(shape) = made {
-            drop(Owned::new(shape));
+            let shape = Owned::new(shape);
+            let expects = Specification::parse(text).ok().and_then(|specification| specification.expects());
+            // Further words would come back in registers that the compiler uses.
+            if let Some(expected) = expects.filter(|expected| expected & expect::MORE_WORDS == 0) {
+                let status = self.cross(shape.entry(), expected);
+                self.answered += u64::from(status == Ok(0));
+            }
+            for index in [PORTAL, SERVICE] {
+                let _ = operation::entry_remove(Entry::OWN, index);
+            }
         }
+    }
+
+    /// Calls a service of this shape, in a domain of its own, by a caller that expects this. Gives the call's status.
+    fn cross(&mut self, shape: Entry, expected: u64) -> Result<u64, Error> {
+        let domain = Owned::new(operation::domain_new(Entry(ACCOUNT as usize), 0, "callee")?);
+        let code = answer as *const () as u64;
+        let page = code & !(PAGE - 1);
+        // SAFETY: another domain's; code, which is shared to be read and executed, and made to be entered by a call.
+        let service = unsafe {
+            operation::map(domain.entry(), page, page, 0, MAP_READ | MAP_EXECUTE)?;
+            operation::activation_new(domain.entry(), STACKS_START + PAGE, RECEIVES)?;
+            operation::service_new_at(domain.entry(), code, 0, shape, Entry::OWN)?
+        };
+        operation::entry_copy(domain.entry(), service, Entry::OWN, SERVICE, rights::ALL)?;
+        operation::portal_new(Entry::OWN, SERVICE, self.random.below(600), PORTAL, 0)?;
+        let words = [(); 5].map(|()| match self.random.below(4) {
+            0 => 0,
+            1 => self.random.below(600),
+            2 => AREA + self.random.below(1 << AREA_ORDER) * PAGE + self.random.below(64),
+            _ => self.random.any() | 1 << 63,
+        });
+        // SAFETY: pages go and are shown only of `AREA`, to which nothing refers; other words are no addresses of ours.
+        Ok(unsafe { arch::call(PORTAL.0, words, Control::expecting(expected)) }.0)
     }
 
     fn machine(&mut self) {

@@ -14,9 +14,10 @@ mod calls;
 
 use abi::rights::Kind;
 use abi::{Error, NEVER, info, op as abi_op};
+use alloc::format;
 use alloc::vec::Vec;
 use core::fmt::Write;
-use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use fuzzer::histogram::{Excuses, Histogram};
 use runtime::Entry;
 use runtime::op::{self, Schedule};
@@ -58,6 +59,8 @@ static BELL: AtomicUsize = AtomicUsize::new(0);
 static OVER: AtomicBool = AtomicBool::new(false);
 /// Where no two free frames adjoin, a domain was refused.
 static WANTS_BLOCKS: AtomicBool = AtomicBool::new(false);
+/// Calls through portals of drawn shapes that came back in the first run.
+static ANSWERED: AtomicU64 = AtomicU64::new(0);
 /// Calls between two rings of the bell.
 const RINGS: u64 = 16;
 
@@ -76,6 +79,7 @@ fn main() -> u8 {
     let schedule = Schedule { priority: 16, slice: 1_000 };
     let listeners = [(); 3].map(|()| Thread::start_with(listen, 0, schedule).and_then(|thread| rung.map(|()| thread)));
     let counts = run(SEED, CALLS);
+    let answered = ANSWERED.load(Ordering::Relaxed);
     let has_settled = settles();
     OVER.store(true, Ordering::Relaxed);
     for _ in &listeners {
@@ -91,11 +95,15 @@ fn main() -> u8 {
     if WANTS_BLOCKS.load(Ordering::Relaxed) {
         missing.push("a domain where no two free frames adjoin".into());
     }
+    if answered < DEMAND {
+        missing.push(format!("of the calls through drawn shapes {answered} came back"));
+    }
     let mut serial = Serial::new();
     for line in counts.show(&excuses) {
         let _ = writeln!(serial, "{line}");
     }
     let _ = writeln!(serial, "\n{} calls, seed {SEED}", counts.calls());
+    let _ = writeln!(serial, "{answered} calls through drawn shapes came back");
     for what in &missing {
         let _ = writeln!(serial, "missing: {what}");
     }
@@ -142,6 +150,7 @@ fn run(seed: u64, calls: u64) -> Histogram {
     if !caller.cut_memory_to_pieces() {
         WANTS_BLOCKS.store(true, Ordering::Relaxed);
     }
+    ANSWERED.fetch_add(caller.answered, Ordering::Relaxed);
     let mut counts = caller.end(bell());
     let after = dispatches();
     let [dispatches, again, not_runnable] = [0, 1, 2].map(|which| after[which] - before[which]);
