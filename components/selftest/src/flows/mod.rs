@@ -24,7 +24,7 @@ use self::changes::{
     both_change, call_cut, children, handled, heard, label_at, owned_page, owned_semaphore, page_cut, page_kept,
     removed, shown_and_written, taint, wait_cut, wait_kept,
 };
-use self::operations::{Target, each, ports, semaphores, without_room};
+use self::operations::{Target, each, hoard, ports, semaphores, without_room};
 use self::world::{COMMON, FRAMES, MACHINE, MADE, NOBODYS, Outcome, STEPS, Side, World, named, text};
 pub use self::world::{child, does};
 use crate::raw;
@@ -531,6 +531,7 @@ pub fn lines() -> Vec<(&'static str, Outcome<String>)> {
             caller_may_again(&world),
         ),
         ("calls by portals of {3} and of {1} for the handle, untainted and tainted by each", portals(&world)),
+        ("a receive label that grows until the account ends, and the account afterwards", hoard(&world)),
         ("labels of portals: one that is there, one too many, and the account afterwards", portal_labels()),
     ])
 }

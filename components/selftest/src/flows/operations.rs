@@ -250,6 +250,28 @@ impl Poor {
     }
 }
 
+/// A domain accepts less of one handle after the other, until its account ends. Then the account has everything back.
+pub fn hoard(world: &World) -> Outcome<String> {
+    let poor = Poor::new(world)?;
+    let accepts = |number: u64| poor.does((numbers::LABEL, [numbers::LABEL_RECEIVE, spread(number), ONE, 0, 0, 0]));
+    let mut count = 0;
+    let ended = loop {
+        match accepts(count)? {
+            0 => count += 1,
+            error => break error,
+        }
+    };
+    let Poor { account, child, _service, portal } = poor;
+    drop((portal, _service, child));
+    let back = op::account_move(account.entry(), Entry::OWN, FRAMES).err().map_or(0, |error| error as u64);
+    Ok(format!("{count} handles, {}", named(&[ended, back])))
+}
+
+/// Numbers that are spread as handles are.
+fn spread(number: u64) -> u64 {
+    number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 3
+}
+
 /// Tries each operand that may raise who floats on what would: by a domain without room for another label, then with room.
 pub fn without_room(world: &World) -> Outcome<String> {
     let [mut exhausted, mut done, mut refused, mut others] = [0; 4];
