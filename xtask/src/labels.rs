@@ -4,7 +4,7 @@ use crate::command_line::{LabelsCommand, ReplayOptions, ScriptOptions};
 use crate::engine;
 use crate::project::Project;
 use anyhow::{Context, Result, anyhow, bail};
-use flow::trace::{Outcome, Script, Step, World};
+use flow::trace::{Mistake, Outcome, Script, Step, World};
 use flow::{Handle, Level, specification as spec};
 use serde::{Deserialize, Serialize};
 use std::fmt::Display;
@@ -49,7 +49,7 @@ struct Send {
     r: Option<Label>,
 }
 
-/// The status where trace and engine differ, and where there is no trace.
+/// The status where two sides differ, and where there is no trace.
 const DIFFERS: u8 = 1;
 const NO_TRACE: u8 = 2;
 
@@ -63,25 +63,38 @@ pub fn labels(project: &Project, command: &LabelsCommand) -> Result<u8> {
 }
 
 fn replay(ReplayOptions { file }: &ReplayOptions) -> u8 {
-    let judged = if file == Path::new("-") {
-        judge(std::io::stdin().lock()).context("standard input is no trace of labels")
+    let mut judged = Judged::default();
+    let read = if file == Path::new("-") {
+        judge(std::io::stdin().lock(), &mut judged).context("standard input is no trace of labels")
     } else {
         let open = File::open(file).map_err(anyhow::Error::from);
-        open.and_then(|file| judge(BufReader::new(file)))
+        open.and_then(|file| judge(BufReader::new(file), &mut judged))
             .with_context(|| format!("{} is no trace of labels", file.display()))
     };
-    match judged {
-        Ok((lines, None)) => {
-            println!("{lines} lines, no disagreement");
-            0
-        }
-        Ok((lines, Some(disagreement))) => {
-            println!("{lines} lines; {disagreement}");
-            DIFFERS
-        }
-        Err(error) => {
-            eprintln!("error: {error:#}");
-            NO_TRACE
+    let (text, status) = judged.outcome(read.is_ok());
+    text.iter().for_each(|text| println!("{text}"));
+    if let Err(error) = read {
+        eprintln!("error: {error:#}");
+    }
+    status
+}
+
+/// Result of reading a trace, up to its end or a bad line.
+#[derive(Default)]
+struct Judged {
+    lines: usize,
+    /// The first line about which trace and engine disagree, or engine and specification.
+    disagreement: Option<String>,
+}
+
+impl Judged {
+    /// The text to print, and the exit status. A disagreement counts, even if a later line cannot be read.
+    fn outcome(&self, is_read_to_the_end: bool) -> (Option<String>, u8) {
+        let lines = self.lines;
+        match &self.disagreement {
+            Some(disagreement) => (Some(format!("{lines} lines; {disagreement}")), DIFFERS),
+            None if is_read_to_the_end => (Some(format!("{lines} lines, no disagreement")), 0),
+            None => (None, NO_TRACE),
         }
     }
 }
@@ -89,18 +102,17 @@ fn replay(ReplayOptions { file }: &ReplayOptions) -> u8 {
 /// Bytes of a line, at most: a label of some hundred thousand handles.
 const LINE: u64 = 1 << 24;
 
-/// The number of lines, and where a trace does not say what the engine says.
-fn judge(mut trace: impl BufRead) -> Result<(usize, Option<String>)> {
+/// Reads a trace, and notes the first disagreement. An error is that of the first line that cannot be read.
+fn judge(mut trace: impl BufRead, judged: &mut Judged) -> Result<()> {
     let mut world = World::new();
-    let mut disagreement = None;
-    let mut lines = 0;
     let mut line = Vec::new();
     loop {
         line.clear();
-        let at = || format!("line {}", lines + 1);
+        let place = judged.lines + 1;
+        let at = || format!("line {place}");
         let count = trace.by_ref().take(LINE).read_until(b'\n', &mut line).with_context(at)?;
         if count == 0 {
-            return Ok((lines, disagreement));
+            return Ok(());
         }
         if count as u64 == LINE {
             bail!("{}: it is longer than {LINE} bytes", at());
@@ -109,13 +121,21 @@ fn judge(mut trace: impl BufRead) -> Result<(usize, Option<String>)> {
         if !text.is_empty() {
             let (step, said) = parsed(text).with_context(at)?;
             // What follows a disagreement follows from it; it is only read.
-            if disagreement.is_none() {
-                let came = world.step(&step).with_context(at)?;
-                let difference = came.zip(said).and_then(|(came, said)| difference(&said, &came));
-                disagreement = difference.map(|what| format!("{}: {what}", at()));
+            if judged.disagreement.is_none() {
+                let found = disagreement(world.step(&step), said).with_context(at)?;
+                judged.disagreement = found.map(|what| format!("{}: {what}", at()));
             }
         }
-        lines += 1;
+        judged.lines = place;
+    }
+}
+
+/// A disagreement that a step shows: of engine and specification, or of the trace and both.
+fn disagreement(came: Result<Option<Outcome>, Mistake>, said: Option<Said>) -> Result<Option<String>> {
+    match came {
+        Ok(came) => Ok(came.zip(said).and_then(|(came, said)| difference(&said, &came))),
+        Err(mistake @ Mistake::Differs(..)) => Ok(Some(format!("engine and specification disagree: {mistake}"))),
+        Err(mistake) => Err(mistake.into()),
     }
 }
 
@@ -277,6 +297,13 @@ mod tests {
     use super::*;
     use crate::project::read_text;
 
+    /// Lines and disagreement of a trace that can be read to its end.
+    fn whole(trace: impl BufRead) -> Result<(usize, Option<String>)> {
+        let mut judged = Judged::default();
+        judge(trace, &mut judged)?;
+        Ok((judged.lines, judged.disagreement))
+    }
+
     fn script(seed: u64, steps: usize) -> String {
         let (mut world, mut script) = (World::new(), Script::new(seed));
         let lines = (0..steps).map(|_| {
@@ -290,7 +317,7 @@ mod tests {
     #[test]
     fn what_is_written_is_agreed_with() {
         let text = script(3, 500);
-        assert_eq!(judge(text.as_bytes()).expect("a trace"), (500, None));
+        assert_eq!(whole(text.as_bytes()).expect("a trace"), (500, None));
         assert!(text.contains(r#""delivered":true"#) && text.contains(r#""delivered":false"#));
     }
 
@@ -313,7 +340,7 @@ mod tests {
                 let mut changed = lines.clone();
                 let other = line.replace(from, to);
                 changed[place] = &other;
-                let (count, found) = judge(changed.join("\n").as_bytes()).expect("a trace");
+                let (count, found) = whole(changed.join("\n").as_bytes()).expect("a trace");
                 let found = found.expect("a disagreement");
                 assert_eq!(count, lines.len());
                 assert!(
@@ -333,7 +360,7 @@ mod tests {
         let blocks = chapter.split("```json").skip(1).filter_map(|block| block.split_once("```"));
         let text: String = blocks.map(|(block, _)| block).collect();
         assert!(text.matches(r#""delivered":"#).count() >= 10);
-        let (_, disagreement) = judge(text.as_bytes()).expect("a trace");
+        let (_, disagreement) = whole(text.as_bytes()).expect("a trace");
         assert_eq!(disagreement, None);
         for label in [r#","s":"#, r#","r":"#, r#","to":"#] {
             assert_eq!(text.matches(label).count(), text.matches(r#""op":"send""#).count(), "{label}");
@@ -399,9 +426,36 @@ mod tests {
                 "line 4: delivered: the trace says true, the engine false",
             ),
         ] {
-            let (lines, disagreement) = judge(format!("{begin}{line}\n\n").as_bytes()).expect("a trace");
+            let (lines, disagreement) = whole(format!("{begin}{line}\n\n").as_bytes()).expect("a trace");
             assert_eq!((lines, disagreement.as_deref()), (5, Some(reported)));
         }
+    }
+
+    /// The disagreement stays the first thing that is told, and the line that is none is told, too.
+    #[test]
+    fn a_bad_line_after_a_disagreement_hides_nothing() {
+        let trace = concat!(
+            r#"{"op":"new_domain","domain":1}"#,
+            "\n",
+            r#"{"op":"send","from":1,"port":8,"delivered":true}"#,
+            "\n{\n"
+        );
+        let mut judged = Judged::default();
+        let error = judge(trace.as_bytes(), &mut judged).expect_err("a line that is none");
+        assert!(format!("{error:#}").starts_with("line 3: column 1: "), "{error:#}");
+        let told = "2 lines; line 2: delivered: the trace says true, the engine false";
+        assert_eq!(judged.outcome(false), (Some(told.to_string()), DIFFERS));
+        assert_eq!(Judged::default().outcome(false), (None, NO_TRACE));
+        assert_eq!(Judged::default().outcome(true), (Some("0 lines, no disagreement".to_string()), 0));
+    }
+
+    #[test]
+    fn engine_and_specification_that_disagree_are_no_bad_trace() {
+        let differs = Mistake::Differs("s", "{1}".to_string(), "{2}".to_string());
+        let found = disagreement(Err(differs), None).expect("a trace").expect("a disagreement");
+        assert_eq!(found, "engine and specification disagree: s: the engine says {1}, the specification {2}");
+        assert!(disagreement(Err(Mistake::NoDomain(7)), None).is_err());
+        assert_eq!(disagreement(Ok(None), None).expect("a trace"), None);
     }
 
     #[test]
@@ -433,16 +487,16 @@ mod tests {
             ),
         ] {
             let text = format!("{{\"op\":\"new_domain\",\"domain\":1}}\n\n{line}\n");
-            let error = format!("{:#}", judge(text.as_bytes()).expect_err("a mistake"));
+            let error = format!("{:#}", whole(text.as_bytes()).expect_err("a mistake"));
             assert!(error.starts_with("line 3: ") && error.contains(cause), "{error}");
             assert!(error.len() < 300, "{error}");
         }
         let mut bytes = b"{\"op\":\"new_domain\",\"domain\":1}\r\n".to_vec();
-        assert_eq!(judge(&bytes[..]).expect("a trace"), (1, None));
+        assert_eq!(whole(&bytes[..]).expect("a trace"), (1, None));
         bytes.extend(b"{\xff}\n");
-        let error = format!("{:#}", judge(&bytes[..]).expect_err("no text"));
+        let error = format!("{:#}", whole(&bytes[..]).expect_err("no text"));
         assert!(error.starts_with("line 2: it is no text in UTF-8"), "{error}");
-        let error = format!("{:#}", judge(std::io::BufReader::new(std::io::repeat(b'{'))).expect_err("no end"));
+        let error = format!("{:#}", whole(std::io::BufReader::new(std::io::repeat(b'{'))).expect_err("no end"));
         assert_eq!(error, "line 1: it is longer than 16777216 bytes");
     }
 }
