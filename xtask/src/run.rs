@@ -30,8 +30,8 @@ pub fn run(project: &Project, options: &RunOptions) -> Result<u8> {
         eprintln!("http://localhost:{port}/ leads to Cairn's web server.");
     }
     say_forwards(&options.machine.forward);
-    if [&image.command_line, &machine.append].iter().any(|words| has_word(words.as_bytes(), LABELS_OFF)) {
-        eprintln!("warning: labels are off: nothing is refused that they would forbid.");
+    if let Some(warning) = warning_of_labels(&image.command_line, &machine.append) {
+        eprintln!("{warning}");
     }
     let talks = options.exec.is_none() && std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
     let console = if talks && options.log.is_none() {
@@ -64,6 +64,12 @@ pub fn run(project: &Project, options: &RunOptions) -> Result<u8> {
         End::Reset => bail!("the machine reset itself instead of stopping with a status"),
         End::TimedOut => Err(TimedOut(seconds.unwrap_or_default()).into()),
     }
+}
+
+/// A warning if the words of the description or those of `--append` switch labels off.
+fn warning_of_labels(described: &str, appended: &str) -> Option<&'static str> {
+    let are_off = [described, appended].iter().any(|words| has_word(words.as_bytes(), LABELS_OFF));
+    are_off.then_some("warning: labels are off: nothing is refused that they would forbid.")
 }
 
 /// Has ports of this computer lead to the machine: these, and the usual one.
@@ -145,8 +151,10 @@ pub fn prepare(project: &Project, options: &MachineOptions, exec: Option<&str>) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use anyhow::Result;
+    use crate::project::read_text;
+    use anyhow::{Result, anyhow};
     use std::path::Path;
+    use system::host::Description;
 
     #[test]
     fn a_machine_has_the_memory_of_its_description() -> Result<()> {
@@ -157,6 +165,29 @@ mod tests {
         for (frames, memory) in [(128 * 256, "128M"), (128 * 256 + 1, "131076K"), (256, "1M")] {
             system.description.memory_frames.value = frames;
             assert_eq!((image::memory_for(&system, None, 1).as_str(), said_of(&system, None, 1)), (memory, None));
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn labels_that_are_off_are_warned_of() -> Result<()> {
+        let project = Project::in_folder(Path::new(env!("CARGO_MANIFEST_DIR")).join(".."));
+        let text = read_text(&project.root.join("systems/declared.toml"))?;
+        let words = |boot: &str| -> Result<String> {
+            let text = text.replace("[boot]\n", &format!("[boot]\n{boot}\n"));
+            Ok(Description::read(&text).map_err(|problem| anyhow!("{problem:?}"))?.command_line)
+        };
+        let [on, off] = [words("labels = \"on\"")?, words("labels = \"off\"")?];
+        for (described, appended, warns) in [
+            (on.as_str(), "", false),
+            (&on, "semihosting labels=offline", false),
+            (&on, "semihosting labels=off", true),
+            (&off, "", true),
+            (&off, "semihosting", true),
+        ] {
+            let warning = warning_of_labels(described, appended);
+            assert_eq!(warning.is_some(), warns, "{described:?}, {appended:?}");
+            assert!(warning.is_none_or(|text| text.starts_with("warning: labels are off: ")));
         }
         Ok(())
     }
