@@ -91,11 +91,11 @@ fn apply(system: &System) -> Result<(), Error> {
 
 /// The nucleus makes handles of labels from a key that nobody else knows. It is as good as the processor's random numbers.
 fn set_handles() {
-    let mut key = [op::clock(), runtime::arch::ticks()];
-    match RandomInstruction::new().and_then(|random| Some([random.word()?, random.word()?])) {
-        Some(random) => key = random,
-        None => runtime::log!("handles of labels can be guessed: the processor has no random numbers"),
-    }
+    let random = RandomInstruction::new().and_then(|random| csprng::key(|| random.word()));
+    let key = random.unwrap_or_else(|| {
+        runtime::log!("handles of labels can be guessed: the processor has no random numbers");
+        [op::clock(), runtime::arch::ticks()]
+    });
     if let Err(error) = op::machine_handles(Entry::SPECIAL, key) {
         runtime::log!("handles of labels: {error}");
     }

@@ -5,6 +5,7 @@
 //! - [`Pool`]: a generator, what contributed to it, and when it wants to be seeded anew. It gives nothing before
 //!   a source that passed its checks has contributed a whole seed.
 //! - [`Health`]: the checks.
+//! - [`key`]: a key for who cannot wait for a pool.
 //!
 //! The caller passes seeds and the time.
 #![no_std]
@@ -15,8 +16,10 @@ extern crate std;
 
 mod generator;
 mod health;
+mod key;
 mod pool;
 
 pub use generator::{Generator, KEY_BYTES, works};
 pub use health::{Health, Unhealthy};
+pub use key::key;
 pub use pool::{Due, NotReady, Pool, RESEED_BYTES, RESEED_NANOSECONDS, RETRY_NANOSECONDS, SEED_BYTES, SOURCES};
