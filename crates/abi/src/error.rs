@@ -75,7 +75,7 @@ errors! {
     46 Full "the server has no room for one more"
     47 NotOwned "the domain does not own the handle"
     48 AboveOwn "more than the domain itself may have"
-    49 NotMaker "only the maker of the domain may do that"
+    49 NotMaker "only the domain's maker may do that, or another if the nucleus made it"
     50 PageRights "the page does not have that right"
     51 WritableCode "a page is never both writable and executable"
     52 Shared "other domains have the page, too"
