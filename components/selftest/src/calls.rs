@@ -10,9 +10,10 @@ use runtime::sync::Mutex;
 use runtime::thread::{self, Thread};
 use runtime::{Direct, Entry, op, table};
 
-use abi::{Error, MESSAGE_BYTES, rights};
+use abi::{Error, MESSAGE_BYTES, NEVER, op as numbers, rights};
 
 use crate::check::{Check, hold};
+use crate::table::child::{Child, PLACE, Page, Program, operation};
 
 pub const CHECKS: &[Check] = &[
     ("words arrive and come back", words),
@@ -26,6 +27,7 @@ pub const CHECKS: &[Check] = &[
     ("calls run side by side", concurrent),
     ("a wrong method is answered", protocol),
     ("a server that ends its thread is a dead peer", died),
+    ("what a domain passed on goes with it: an entry, and a page", passed_on_by_dead),
     ("no index is lost", indices),
 ];
 
@@ -265,6 +267,32 @@ fn died() -> Result<(), &'static str> {
     let died = client()?.die();
     hold(died == Err(Failure::Transport(Error::PeerDied)), "not a dead peer")?;
     hold(client()?.badge().map_err(say)? == 7, "the service does not go on")
+}
+
+/// A domain gets an entry and a page of ours, and passes them on: the entry to us, the page to another domain.
+fn passed_on_by_dead() -> Result<(), &'static str> {
+    static SHOWN: Page = Page::new();
+    static STEPS: Page = Page::new();
+    static OTHER: Page = Page::new();
+    let semaphore = Owned::new(op::semaphore_new(Entry::OWN, 0).map_err(Error::text)?);
+    let giver = Child::new(Entry::OWN, 0, NEVER).map_err(Error::text)?;
+    let receiver = Child::new(Entry::OWN, 0, NEVER).map_err(Error::text)?;
+    let given = giver.give(semaphore.entry()).map_err(Error::text)?;
+    let back = Owned::new(table::allocate().map_err(Error::text)?);
+    op::entry_copy(giver.domain.entry(), given, Entry::OWN, back.entry(), rights::ALL).map_err(Error::text)?;
+    let to = giver.give(receiver.domain.entry()).map_err(Error::text)?.0 as u64;
+    giver.show(&SHOWN, 0, false).map_err(Error::text)?;
+    giver.show(&STEPS, 1, false).map_err(Error::text)?;
+    STEPS.set_steps(0, &[operation(numbers::MAP, [to, PLACE, PLACE, 0, rights::MAP_READ, 0])]);
+    let thread = giver.start(Program::Steps(0)).map_err(Error::text)?;
+    giver.dies()?;
+    hold(receiver.has(PLACE, &OTHER) == Ok(true), "the page does not come")?;
+    hold(op::v(back.entry()).is_ok(), "the entry does not come")?;
+    drop(thread);
+    drop(giver);
+    hold(receiver.has(PLACE, &OTHER) == Ok(false), "the page stays")?;
+    hold(op::v(back.entry()) == Err(Error::Revoked), "the entry stays")?;
+    hold(op::p(semaphore.entry(), 0).is_ok(), "the semaphore goes, too")
 }
 
 /// Threads that entries came to, that are ready for another one, and that end.

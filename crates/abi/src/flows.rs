@@ -153,3 +153,64 @@ pub const OTHERS: &[(&str, Flow, &str)] = &[
     ),
     ("memory that nobody else has", flow("nobody", "nothing"), "flows"),
 ];
+
+/// Flows about which labels are not asked, the reason, and the boot tests that show what each domain sees. There is nothing that
+/// labels refuse, so these tests have no control.
+pub const UNASKED: &[(&str, Flow, &[&str])] = &[
+    (
+        "a call that finds no free activation",
+        flow(
+            "the caller, which waits or gets `Busy` or `Timeout`, and the server's other clients: that others are in the server",
+            "the call itself is asked about. Clients of one server are not asked about each other ([caveats](../caveats.md))",
+        ),
+        &["negative-callees", "turns", "table"],
+    ),
+    (
+        "an account that has no frames or no numbers of threads left",
+        flow(
+            "all who pay from it: `AccountExhausted`, `AccountThreads`",
+            "to pay from an account is to use it, unless it pays for the own domain. Those who pay from one account see when it is exhausted ([caveats](../caveats.md))",
+        ),
+        &["negative-exhaustion", "negative-refusals"],
+    ),
+    (
+        "no free frame of the machine",
+        flow(
+            "all who draw frames: `NoFrames`",
+            "nothing ([caveats](../caveats.md)). Accounts promise no more frames than there are, so no test reaches it",
+        ),
+        &[],
+    ),
+    (
+        "a table of the nucleus that is full",
+        flow(
+            "all who need a place there: `NoThreads` (thread numbers), `NoDomains` (address spaces), `TooManyShapes`",
+            "nothing ([caveats](../caveats.md)); programs together may have fewer threads and domains than there are numbers",
+        ),
+        &["crowd", "all-threads", "shapes"],
+    ),
+    (
+        "a domain's death, for calls in flight",
+        flow(
+            "its callers: `PeerDied`. Domains that it called learn nothing: those calls go on as orphans",
+            "nothing: each call was admitted both ways, and a change of labels ends calls that it forbids",
+        ),
+        &["negative-callees", "windows-lent", "table"],
+    ),
+    (
+        "a domain's removal, for entries and pages that it passed on",
+        flow(
+            "who has them: an entry reads `Revoked`, and a page is not mapped any more",
+            "nothing: the end of what others were given is seen by them ([caveats](../caveats.md))",
+        ),
+        &["runtime", "negative-callees"],
+    ),
+    (
+        "a domain's removal, for its semaphores and ports",
+        flow(
+            "who waits there: `PeerDied`; who has an entry: `Revoked`",
+            "nothing: who waits was asked about when it began to wait, and a change of labels ends waits that it forbids",
+        ),
+        &["ports", "table"],
+    ),
+];

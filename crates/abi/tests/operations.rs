@@ -7,7 +7,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-use abi::flows::{FLOWS, OTHERS};
+use abi::flows::{FLOWS, OTHERS, UNASKED};
 use abi::op::{self, Class, Judged, Operand, OperandKind, Operation, ResultKind};
 use abi::{MESSAGE_WORDS, rights};
 
@@ -307,6 +307,28 @@ fn table_of_others() -> String {
     text
 }
 
+fn table_of_unasked() -> String {
+    let mut text = String::from("| what | who learns something | why nothing is asked | tests |\n|---|---|---|---|\n");
+    for (what, flow, tests) in UNASKED {
+        let tests: Vec<String> = tests.iter().map(|test| format!("`{test}`")).collect();
+        let tests = if tests.is_empty() { "–".to_string() } else { tests.join(", ") };
+        writeln!(text, "| {what} | {} | {} | {tests} |", flow.reports, flow.asked).unwrap();
+    }
+    text
+}
+
+/// Only a row that says that no test reaches it has none.
+#[test]
+fn each_flow_that_is_not_asked_about_has_a_test() {
+    for (what, flow, tests) in UNASKED {
+        assert_eq!(tests.is_empty(), flow.asked.ends_with("so no test reaches it"), "{what}");
+        for test in *tests {
+            let path = root().join(format!("../../tests/boot/{test}.toml"));
+            assert!(path.is_file(), "{what}: there is no boot test `{test}`");
+        }
+    }
+}
+
 fn table_of_nothing() -> String {
     let mut text = String::from("| operand | why nothing is asked |\n|---|---|\n");
     let mut rows: Vec<String> = Vec::new();
@@ -332,6 +354,7 @@ fn the_chapter_about_flows() {
         let table = match mark(line, "flows") {
             Some("operations") => table_of_flows(),
             Some("others") => table_of_others(),
+            Some("unasked") => table_of_unasked(),
             Some("nothing") => table_of_nothing(),
             Some(other) => panic!("there is no table `{other}` of flows"),
             None => continue,
@@ -339,7 +362,7 @@ fn the_chapter_about_flows() {
         while lines.next_if(|line| line.starts_with('|')).is_some() {}
         new += &table;
     }
-    assert_eq!(new.matches("<!-- flows: ").count(), 3, "each table once");
+    assert_eq!(new.matches("<!-- flows: ").count(), 4, "each table once");
     compare(&path, &new);
 }
 
