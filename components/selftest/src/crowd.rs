@@ -2,12 +2,13 @@
 //! And a thousand that call one service, each with a window.
 
 use abi::layout::{PROGRAM_START, USER_END};
+use abi::level::{ONE, STAR, THREE, TWO};
 use abi::{Control, Error, NEVER, PAGE_BYTES, op as numbers};
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use idl::{Reply, Request};
 use runtime::entry::Owned;
-use runtime::op::{self, Schedule};
+use runtime::op::{self, LabelFrom, Schedule};
 use runtime::server::{self, Serve};
 use runtime::window::Window;
 use runtime::{Entry, thread};
@@ -21,7 +22,10 @@ pub const CHECKS: &[Check] = &[
     ("each of eight thousand threads that are ready at once runs", all_run),
     ("their numbers are given back", all_run),
     ("as many domains as there can be, and no more, twice", all_domains),
-    ("a scheduler's seat is refused at no user address, and without an activation for it", seats),
+    (
+        "a scheduler's seat is refused at no user address, without an activation for it, and to who is not trusted",
+        seats,
+    ),
     ("a thousand calls with windows wait at once, and each is served", thousand_windows),
 ];
 
@@ -110,7 +114,8 @@ fn all_domains() -> Result<(), &'static str> {
 
 fn seats() -> Result<(), &'static str> {
     const STANDBY: u64 = 1;
-    let new = || op::domain_new(Entry::OWN, 0, "victim").map(Owned::new).map_err(text);
+    let made = |flags| op::domain_new(Entry::OWN, flags, "victim").map(Owned::new).map_err(text);
+    let new = || made(numbers::DOMAIN_TRUSTED);
     let seat = |domain: &Owned, entry, stack| {
         let words = [domain.entry().0 as u64, numbers::SET_SCHEDULER, STANDBY, entry, stack, 0];
         raw::call(numbers::DOMAIN_SET, words).map(drop)
@@ -126,7 +131,19 @@ fn seats() -> Result<(), &'static str> {
         raw::activation_in(full.entry()).map_err(text)?;
     }
     hold(raw::activation_in(full.entry()) == Err(Error::TooManyActivations), "there is room for another activation")?;
-    hold(seat(&full, PROGRAM_START, 0) == Err(Error::TooManyActivations), "there is room for a seat")
+    hold(seat(&full, PROGRAM_START, 0) == Err(Error::TooManyActivations), "there is room for a seat")?;
+    // One that accepts all taints, and one that owns all handles, are not enough either.
+    let levels = [(ONE, THREE), (STAR, TWO)];
+    let usual = made(0)?;
+    hold(seat(&usual, PROGRAM_START, 0) == Err(Error::NotOwned), "a usual domain has a seat")?;
+    for (send, receive) in levels {
+        let [send, receive] = [send, receive].map(|level| op::label_new(LabelFrom::Level(level)).map(Owned::new));
+        let (send, receive) = (send.map_err(text)?, receive.map_err(text)?);
+        let domain = made(0)?;
+        op::domain_set_labels(domain.entry(), send.entry(), receive.entry(), false).map_err(text)?;
+        hold(seat(&domain, PROGRAM_START, 0) == Err(Error::NotOwned), "a domain that is not trusted has a seat")?;
+    }
+    Ok(())
 }
 
 const CALLS: usize = 1_000;

@@ -299,6 +299,7 @@ macro_rules! ways {
         /// ([`crate::sched::Ring`]). The CPU's number is word 2 when a seat is entered.
         SET_SCHEDULER domain_set_scheduler(domain: Domain CONTROL; seat: Number "1 = as standby, else 256 · CPU", entry_address: Address, stack_top: Address) -> Number "address of the ring" {
             BadArgument: "no such CPU, or an unknown bit";
+            NotOwned: "the domain has other labels than S = {★} and R = {3}";
             Empty: "nothing stands at index" SPECIAL;
             Revoked: "what stood there was revoked: index" SPECIAL;
             WrongKind: "no machine stands at index" SPECIAL;

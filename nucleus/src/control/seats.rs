@@ -4,7 +4,7 @@ use super::activation;
 use super::ready::{hand_over, seats};
 use crate::cpus::{counters, cpu, timer};
 use crate::memory::slab;
-use crate::objects::{Cpu, Domain, Runs, Seat, State, Thread};
+use crate::objects::{Cpu, Domain, Runs, Seat, State, Thread, owns_all};
 use crate::pointer::{Fresh, Held, Ref};
 use crate::report::log::{self, Part};
 use abi::sched::Ring as SharedRing;
@@ -20,6 +20,10 @@ pub fn take_seat(domain: Ref<Domain>, entry: u64, stack: u64, which: u64) -> Res
     const STANDBY: u64 = 1;
     let target = usize::try_from(which >> 8).ok().and_then(|number| cpu::of(held, number));
     let target = target.filter(|_| which & 0xff & !STANDBY == 0).ok_or(Error::BadArgument)?;
+    // A scheduler sees when the threads of all domains run, whatever taints these.
+    if !owns_all(&domain.labels()) {
+        return Err(Error::NotOwned);
+    }
     activation::check_address(entry)?;
     let activation = activation::new(domain, stack)?;
     let mut thread: Fresh<Thread> = match slab::allocate(domain.account) {

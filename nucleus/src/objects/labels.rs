@@ -13,6 +13,11 @@ pub const USUAL: Labels = Labels { send: Label::of(Level::One), receive: Label::
 pub const TRUSTED: Labels =
     Labels { send: Label::of(Level::Star), receive: Label::of(Level::Three), is_explicit: false };
 
+/// Whether a domain with these labels owns every handle and accepts every taint.
+pub fn owns_all(labels: &Labels) -> bool {
+    (labels.send, labels.receive) == (TRUSTED.send, TRUSTED.receive)
+}
+
 /// Default label of portals: {3}.
 pub const OPEN: Label = Label::of(Level::Three);
 

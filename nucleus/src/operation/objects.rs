@@ -11,7 +11,7 @@ use crate::cpus::cpu;
 use crate::memory::labels::Pool;
 use crate::memory::portals::Content;
 use crate::memory::{labels, mapping, slab, space};
-use crate::objects::{Account, Domain, OPEN, Outcome, Port, Runs, Semaphore, Stop, TRUSTED, Thread};
+use crate::objects::{Account, Domain, OPEN, Outcome, Port, Runs, Semaphore, Stop, TRUSTED, Thread, owns_all};
 use crate::pointer::{Fresh, Ref};
 use crate::report::{log, trace};
 use abi::info::status;
@@ -47,8 +47,7 @@ fn labels_of_child(operands: &Operands, account: Ref<Account>, trusted: bool) ->
     let own = operands.own().labels();
     if trusted {
         // Only a domain that owns all handles can make another one that does.
-        let owns_all = Labels { is_explicit: false, ..own } == TRUSTED;
-        return if owns_all { Ok(TRUSTED) } else { Err(Error::NotOwned.into()) };
+        return if owns_all(&own) { Ok(TRUSTED) } else { Err(Error::NotOwned.into()) };
     }
     if let Some(plain) = rules::inherit_plain(&own) {
         return Ok(plain);

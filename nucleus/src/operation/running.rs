@@ -6,7 +6,7 @@ use crate::arch::memory;
 use crate::control::{activation, call, chain, death, dispatch, fault, flows, priorities, ready};
 use crate::cpus::{cpu, special, timer};
 use crate::memory::mapping;
-use crate::objects::{Domain, Outcome, Reply, Runs, SavedFrame, State, Stop, Thread, Wait, is_seat};
+use crate::objects::{Domain, Outcome, Reply, Runs, SavedFrame, State, Stop, Thread, Wait, is_seat, owns_all};
 use crate::pointer::{Held, Ref};
 use crate::report::log::{self as kernel_log, PROGRAMS, Part, SYSTEM};
 use crate::report::trace;
@@ -14,8 +14,6 @@ use abi::layout::MAX_TABLE_ENTRIES;
 use abi::op::ABOUT_PROGRAM;
 use abi::rights::{self, Kind};
 use abi::{Error, MAX_LOG_BYTES, MAX_SLICE_MICROSECONDS, NEVER, PRIORITIES, op};
-use flow::rules::Labels;
-use flow::{Label, Level};
 
 /// Default slice in microseconds.
 const USUAL_SLICE: u64 = 10_000;
@@ -36,10 +34,6 @@ pub fn caller(held: Held, _: u64, _: u64) -> Reply {
         },
     };
     Ok(whose).into()
-}
-
-fn owns_all(labels: &Labels) -> bool {
-    (labels.send, labels.receive) == (Label::of(Level::Star), Label::of(Level::Three))
 }
 
 pub fn exit(held: Held, status: u64, _: u64) -> Reply {
