@@ -364,7 +364,7 @@ fn without_room(case: &Case<'_>) -> Result<usize, &'static str> {
     if lacks_ports(case) {
         return Ok(0);
     }
-    let drained = [0, ACCOUNT].map(|account| drained(account));
+    let drained = [0, ACCOUNT].map(drained);
     let tried = case.call(FAR);
     for drained in drained {
         drained.map_err(Error::text)?;
