@@ -97,15 +97,19 @@ pub const FLOWS: Each<Flow> = Each {
     ),
 };
 
-/// Other flows between domains, and the rule for each. Its test has a control of the same lines with labels off.
-pub const OTHERS: &[(&str, Flow, &str)] = &[
+/// Other flows between domains, the rule for each, and the lines of the boot test `flows` that show what is allowed and what is refused. Its
+/// control `flows-off` has the same lines, where nothing is refused.
+pub const OTHERS: &[(&str, Flow, &[&str])] = &[
     (
         "a call",
         flow(
             "the callee: words, bytes, entries, windows, pages, the badge; by its return the caller",
             "both may tell each other, and the callee is not tainted; a caller that floats is raised before",
         ),
-        "flows",
+        &[
+            "calls of an untainted domain to untainted and tainted ones, and of a tainted one",
+            "calls by portals of {3} and of {1} for the handle, untainted and tainted by each",
+        ],
     ),
     (
         "P",
@@ -113,12 +117,20 @@ pub const OTHERS: &[(&str, Flow, &str)] = &[
             "the caller, of Vs; others, of the token",
             "the caller may use what has the semaphore's label, unless nobody else has it",
         ),
-        "flows",
+        &[
+            "P and V of an untainted domain on an untainted semaphore",
+            "P and V of an untainted domain on a tainted semaphore",
+            "P and V of a tainted domain on its own semaphore",
+        ],
     ),
     (
         "V",
         flow("who waits", "the caller may change what has the semaphore's label, unless nobody else has it"),
-        "flows",
+        &[
+            "P and V of a tainted domain on an untainted semaphore",
+            "P and V of an untainted domain on a tainted semaphore",
+            "V of a tainted domain on an untainted semaphore from before its labels",
+        ],
     ),
     (
         "a message",
@@ -126,32 +138,60 @@ pub const OTHERS: &[(&str, Flow, &str)] = &[
             "who takes it: bytes, badge, V; the sender learns nothing",
             "when it is taken: E is below R and Dr, V and the label of the port, and Dr below that; a receiver that floats is tainted, and one that would be cut off from others so does not take it. When it is sent: the sender owns what it decontaminates",
         ),
-        "flows",
+        &[
+            "RECEIVE and SEND of a tainted domain at an untainted port",
+            "RECEIVE and SEND of an untainted domain at a tainted port",
+            "a message that would taint one of several who may receive it",
+        ],
     ),
-    ("a page fault, an exception", flow("the handler; by its return the domain", "as of a call"), "flows"),
+    (
+        "a page fault, an exception",
+        flow("the handler; by its return the domain", "as of a call"),
+        &[
+            "a page fault for an untainted handler, and for a tainted one",
+            "an exception for an untainted handler, and for a tainted one",
+        ],
+    ),
     (
         "a change of the own labels",
         flow(
             "whoever is in a call with the domain, of the cut",
             "nothing: it is made before the domain knows what it will be tainted with. Contamination cuts nothing: a call that would need that is refused",
         ),
-        "flows",
+        &[
+            "a call in flight to a domain that is tainted then",
+            "to be tainted as the handler of exceptions accepts, and as it does not",
+        ],
     ),
-    ("the same, while the domain waits for a semaphore", flow("nobody: the wait ends with `Flow`", "as of P"), "flows"),
+    (
+        "the same, while the domain waits for a semaphore",
+        flow("nobody: the wait ends with `Flow`", "as of P"),
+        &["a wait while its domain is tainted", "a wait while a message would taint its domain"],
+    ),
     (
         "the same, with pages that others have, too",
         flow(
             "nobody: the domain may not write them any more",
             "as of `map`; a page that it could not read any more forbids the change",
         ),
-        "flows",
+        &[
+            "a write while its domain is tainted",
+            "a message that would taint who writes a page in common, and who reads it",
+        ],
     ),
     (
         "a domain's end",
         flow("its maker", "nothing: the maker must admit what the domain becomes, when labels change"),
-        "flows",
+        &[
+            "the end of an untainted domain on a semaphore of others, and of a tainted one on that and on a tainted one",
+            "to be tainted as the maker accepts, and as it does not",
+        ],
     ),
-    ("memory that nobody else has", flow("nobody", "nothing"), "flows"),
+    (
+        "memory that nobody else has",
+        flow("nobody", "nothing"),
+        &["memory from an untainted account, and from a tainted one"],
+    ),
 ];
 
 /// Flows about which labels are not asked, the reason, and the boot tests that show what each domain sees. There is nothing that

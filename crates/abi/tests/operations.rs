@@ -2,7 +2,7 @@
 //! anew.
 #![allow(missing_docs)]
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
@@ -300,9 +300,10 @@ fn table_of_flows() -> String {
 }
 
 fn table_of_others() -> String {
-    let mut text = String::from("| what | who learns something | what is asked | test |\n|---|---|---|---|\n");
-    for (what, flow, test) in OTHERS {
-        writeln!(text, "| {what} | {} | {} | `{test}` |", flow.reports, flow.asked).unwrap();
+    let mut text =
+        String::from("| what | who learns something | what is asked | lines of `flows` |\n|---|---|---|---|\n");
+    for (what, flow, lines) in OTHERS {
+        writeln!(text, "| {what} | {} | {} | {} |", flow.reports, flow.asked, lines.join("; ")).unwrap();
     }
     text
 }
@@ -374,28 +375,40 @@ fn expected(test: &str) -> Vec<(String, String)> {
     lines.map(|(name, outcome)| (name.to_string(), outcome.to_string())).collect()
 }
 
-/// Tests that a row names are boot tests. Each has a control, which does the same with labels off, and in which nothing but what labels have to do
-/// with comes out otherwise.
+/// The test that goes along the table of operations, and its control, which does the same with labels off.
+const FLOWS_TESTS: [&str; 2] = ["flows", "flows-off"];
+
+/// In the control nothing but what labels have to do with comes out otherwise, and labels refuse nothing.
 #[test]
 fn each_flow_has_a_test() {
-    let tests: BTreeSet<&str> = OTHERS.iter().map(|(.., test)| *test).chain(["flows"]).collect();
-    for test in tests {
-        let control = format!("{test}-off");
-        let append = fs::read_to_string(root().join(format!("../../tests/boot/{control}.toml"))).unwrap_or_default();
-        assert!(append.contains("\nappend = \"labels=off\"\n"), "`{test}` has no control `{control}` with labels off");
-        let [on, off] = [expected(test), expected(&control)];
-        assert!(!on.is_empty(), "`{test}` expects nothing");
-        let name = |lines: &[(String, String)]| lines.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
-        assert_eq!(name(&on), name(&off), "`{test}` and `{control}` do not do the same");
-        for ((name, on), (_, off)) in on.iter().zip(&off) {
-            // Labels that are given to something new are judged with labels off, too.
-            let is_made = name.starts_with("labels of a child") || name.starts_with("an account of");
-            assert!(is_made || !off.contains("Flow"), "{name}: labels that are off refuse");
-            assert!(
-                on != off || !on.contains("Flow") || is_made,
-                "{name}: what is refused is not done with labels off"
-            );
-        }
+    let [test, control] = FLOWS_TESTS;
+    let text = fs::read_to_string(root().join(format!("../../tests/boot/{control}.toml"))).unwrap_or_default();
+    assert!(text.contains("\nappend = \"labels=off\"\n"), "`{control}` has labels");
+    let [on, off] = [expected(test), expected(control)];
+    assert!(!on.is_empty(), "`{test}` expects nothing");
+    let name = |lines: &[(String, String)]| lines.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
+    assert_eq!(name(&on), name(&off), "`{test}` and `{control}` do not do the same");
+    for ((name, on), (_, off)) in on.iter().zip(&off) {
+        // Labels that are given to something new are judged with labels off, too.
+        let is_made = name.starts_with("labels of a child") || name.starts_with("an account of");
+        assert!(is_made || !off.contains("Flow"), "{name}: labels that are off refuse");
+        assert!(on != off || !on.contains("Flow") || is_made, "{name}: what is refused is not done with labels off");
+    }
+}
+
+/// The lines of a row are there. Something of them is the same with labels off, as labels allow it; something is not.
+#[test]
+fn each_flow_is_allowed_and_refused_in_its_lines() {
+    let [on, off] = FLOWS_TESTS.map(expected);
+    let outcome = |lines: &[(String, String)], name: &str| {
+        let found = lines.iter().find(|(line, _)| line == name).unwrap_or_else(|| panic!("there is no line `{name}`"));
+        found.1.split(", ").map(str::to_string).collect::<Vec<_>>()
+    };
+    for (what, _, lines) in OTHERS {
+        let pairs = lines.iter().flat_map(|line| outcome(&on, line).into_iter().zip(outcome(&off, line)));
+        let (same, other): (Vec<_>, Vec<_>) = pairs.partition(|(on, off)| on == off);
+        assert!(!same.is_empty(), "{what}: nothing is allowed");
+        assert!(!other.is_empty(), "{what}: nothing is refused");
     }
 }
 

@@ -838,6 +838,21 @@ mod tests {
         }
     }
 
+    /// Full leaves that are compared entry by entry: one in a step with effort for as many entries.
+    #[test]
+    fn a_step_of_a_comparison_looks_at_few_entries() {
+        let mut pool = Pool::new(Heap::new(1_000), 0);
+        let full = PARTS as u64 * LEAF as u64;
+        let [one, other] = [(); 2].map(|()| label(&mut pool, alike(0, 0, full), Level::Two));
+        let (mut task, mut steps) = (Task::NEW, 1);
+        while pool.relate_step(&mut task, Relation::BELOW, one, other, &mut { LEAF as u32 / 4 }).is_none() {
+            steps += 1;
+        }
+        assert_eq!((pool.nodes(one), steps), (1 + PARTS as u32, PARTS));
+        [one, other].into_iter().for_each(|label| pool.release(label));
+        assert!(pool.tidy(1_000) && pool.memory().used() == 0);
+    }
+
     /// Two leaves with an entry of their own each and one of the same handle, of all levels and defaults.
     #[test]
     fn levels_and_entries_of_what_is_merged() {

@@ -116,14 +116,7 @@ fn let_others_in(caller: Ref<Activation>, entry: Ref<Entry>) {
     caller.registers.pc.set(pc);
 }
 
-/// The domain that a call entry leads to.
-fn living(entry: Ref<Entry>) -> Result<Ref<Domain>, Error> {
-    let callee = entry.callee().ok_or(Error::Revoked)?;
-    // Not carried, as through an entry of a domain that is gone: `PeerDied` is for a call that was inside.
-    if callee.is_dead() { Err(Error::Revoked) } else { Ok(callee) }
-}
-
-/// Judges a call whose entry has not cached the verdict, in steps.
+/// Judges a call whose entry has not cached the verdict, in steps. None ends a domain, or empties an entry.
 #[cold]
 #[inline(never)]
 fn judge(caller: Ref<Activation>, entry: Ref<Entry>, callee: Ref<Domain>) -> Result<(), Error> {
@@ -135,8 +128,6 @@ fn judge(caller: Ref<Activation>, entry: Ref<Entry>, callee: Ref<Domain>) -> Res
             Err(Stop::Repeat) if entry.allows(caller.domain, callee) => repeat(caller, entry),
             Err(Stop::Repeat) => let_others_in(caller, entry),
         }
-        // A step of a change of labels may end a domain.
-        living(entry)?;
     }
 }
 
@@ -211,7 +202,11 @@ fn call(
     Message { letters, mut words, control, minted, window }: Message,
     deadline: u64,
 ) -> Result<core::convert::Infallible, Error> {
-    let callee = living(entry)?;
+    let callee = entry.callee().ok_or(Error::Revoked)?;
+    if callee.is_dead() {
+        // Not carried, as through an entry of a domain that is gone: `PeerDied` is for a call that was inside.
+        return Err(Error::Revoked);
+    }
     if !entry.allows(caller.domain, callee) {
         judge(caller, entry, callee)?
     }

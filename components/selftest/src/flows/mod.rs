@@ -5,7 +5,7 @@ mod changes;
 mod operations;
 mod world;
 
-use abi::layout::FREE_START;
+use abi::layout::{EXCEPTION, FREE_START, PAGE_FAULT};
 use abi::level::{ONE, STAR, THREE, TWO, ZERO};
 use abi::op::{self as numbers, OperandKind};
 use abi::rights::{ALL, MAP_EXECUTE, MAP_READ, MAP_WRITE, UNMAP_SELF};
@@ -206,6 +206,24 @@ fn calls(world: &World) -> Outcome<String> {
         }
     }
     Ok(named(&ends))
+}
+
+/// A domain runs into something that an untainted domain handles, and a tainted one. Its handler does not answer, so the domain lives if that is called.
+fn upcalls(world: &World, index: usize, program: Program) -> Outcome<String> {
+    let mut ends = Vec::new();
+    COMMON.0[0].store(0, Ordering::SeqCst);
+    for whom in [Side::Usual, Side::Tainted] {
+        let (_account, child) = world.paid_child(Side::Usual)?;
+        let (_other, handler) = world.paid_child(whom)?;
+        handler.show(&COMMON, 0, false).map_err(text)?;
+        let (service, _portal) = handler.portal().map_err(text)?;
+        op::portal_new(child.domain.entry(), service.entry(), 0, Entry(index), 0).map_err(text)?;
+        op::domain_set_fault_range(child.domain.entry(), 0, PLACE, PLACE + abi::PAGE_BYTES as u64).map_err(text)?;
+        let _runs = child.start(program).map_err(text)?;
+        runtime::thread::sleep(20_000_000).map_err(text)?;
+        ends.push(if child.has_died() { "it dies" } else { "it is handled" });
+    }
+    Ok(ends.join(", "))
 }
 
 /// A line in the log, of no bytes.
@@ -512,6 +530,11 @@ pub fn lines() -> Vec<(&'static str, Outcome<String>)> {
         ),
         ("calls of a usual domain to a usual one by portals of {3} and of {0}", plain_portals(&world)),
         ("calls of an untainted domain to untainted and tainted ones, and of a tainted one", calls(&world)),
+        (
+            "a page fault for an untainted handler, and for a tainted one",
+            upcalls(&world, PAGE_FAULT[0], Program::Write),
+        ),
+        ("an exception for an untainted handler, and for a tainted one", upcalls(&world, EXCEPTION, Program::Touch)),
         ("a call in flight to a domain that is tainted then", call_cut(&world)),
         ("a call in flight while its caller is tainted and its callee accepts less", both_change(&world)),
         ("to be tainted as the handler of exceptions accepts, and as it does not", handled(&world)),
