@@ -6,7 +6,7 @@
 //! Each can stop between two nodes and go on there, as a nucleus must that lets interrupts in.
 
 use crate::level::{Levels, end_of, part_of};
-use crate::pool::{Exhausted, Id, LEAF, Label, Memory, Node, PARTS, Pool};
+use crate::pool::{Exhausted, Id, LEAF, Label, Memory, Node, PARTS, Pool, TIDIED};
 use crate::{Handle, Level};
 use core::cell::Cell;
 
@@ -514,9 +514,8 @@ impl<M: Memory> Pool<M> {
 
     /// Lets go of what a task has made. That is a path at least: most of it goes at once, so that a step takes less time.
     pub(crate) fn abandon(&mut self, task: &mut Task) {
-        const NODES: usize = 4;
         self.release_later(task.done);
-        self.tidy(NODES);
+        self.tidy(if task.done.root.is_some() { 4 } else { TIDIED });
         *task = Task::NEW;
     }
 
