@@ -192,6 +192,35 @@ fn labels_that_differ_a_little_share_the_rest() {
     case.end();
 }
 
+/// Calls of domains with the usual labels, but for one handle, which has each level in each label; through a portal of each level, too.
+#[test]
+fn calls_with_all_levels_of_one_handle() {
+    let mut case = Case::new(Memory::Plentiful);
+    let all = |default| Level::ALL.map(|level| spec::Label::new(default, [(handle(5), level)]));
+    let kinds = [Level::One, Level::Two, Level::One, Level::Two, Level::Three].map(all);
+    let made = kinds.each_ref().map(|labels| labels.each_ref().map(|label| case.label(label)));
+    for number in 0..2 * 5_usize.pow(5) {
+        let level = |kind: u32| number / 2 / 5_usize.pow(kind) % 5;
+        let is_explicit = number % 2 == 1;
+        let domain = |kind: usize| Labels {
+            send: made[kind][level(kind as u32)],
+            receive: made[kind + 1][level(kind as u32 + 1)],
+            is_explicit,
+        };
+        let of = |kind: usize| kinds[kind][level(kind as u32)].clone();
+        let right_domain = |kind: usize| spec::Labels { send: of(kind), receive: of(kind + 1), is_explicit };
+        let (caller, callee, portal) = (domain(0), domain(2), made[4][level(4)]);
+        let admission = case.pool.finish(1, |pool, work| rules::admit(pool, work, &caller, &callee, portal));
+        match (admission, spec::admit(&right_domain(0), &right_domain(2), &of(4))) {
+            (Ok(Admission::Raised(made)), spec::Admission::Raised(right)) => case.check(made, &right),
+            (Ok(Admission::Admitted), spec::Admission::Admitted)
+            | (Ok(Admission::Refused), spec::Admission::Refused) => {}
+            other => panic!("{other:?}: {:?}, {:?}, {:?}", right_domain(0), right_domain(2), of(4)),
+        }
+    }
+    case.end();
+}
+
 /// Labels of ten thousand handles: no step looks at much more than it may, and what comes of all is right.
 #[test]
 fn long_operations_stop_on_their_way() {
