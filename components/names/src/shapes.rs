@@ -43,19 +43,24 @@ impl Shapes {
     }
 }
 
+#[inline(never)]
 fn refused(specification: &str, error: abi::Error) -> NamesError {
     match error {
         abi::Error::BadArgument => {
-            // The nucleus says only that it refuses. The log says where and why, for who writes the server.
-            match Specification::parse(specification.as_bytes()) {
-                Err(refusal) => log!("no shape of {specification:.MAX_BYTES$}: {refusal}"),
-                Ok(_) => {
-                    log!("no shape of {specification:.MAX_BYTES$}: m, another one with o, or code above 1,024 bytes")
-                }
-            }
+            report(specification);
             NamesError::BadSpecification
         }
         abi::Error::TooManyShapes => NamesError::Full,
         _ => NamesError::NoShape,
+    }
+}
+
+/// The nucleus says only that it refuses. The log says where and why, for who writes the server.
+#[cold]
+#[inline(never)]
+fn report(specification: &str) {
+    match Specification::parse(specification.as_bytes()) {
+        Err(refusal) => log!("no shape of {specification:.MAX_BYTES$}: {refusal}"),
+        Ok(_) => log!("no shape of {specification:.MAX_BYTES$}: m, another one with o, or code above 1,024 bytes"),
     }
 }
