@@ -208,7 +208,7 @@ fn lacks_ports(case: &Case<'_>) -> bool {
     case.row.name == "machine_ports" && case.world.entry(OperandKind::IoPorts).is_none()
 }
 
-/// Tries each operand of such a kind, in each operation. Everything is made anew for each.
+/// Tries each operand of such a kind, in each operation. Each case has new objects.
 fn each(
     least: usize,
     is_tried: fn(OperandKind) -> bool,
@@ -580,7 +580,7 @@ fn minted() -> Result<(), &'static str> {
     hold(outcome == (Err(Error::NoRight), Ok(())), "without USE it is, or with USE it is not")
 }
 
-/// What [`Answers`] sends along, and what becomes of that: 0, or the number of an error.
+/// The entry that [`Answers`] sends along, and the number of the error that refused it, or 0.
 static ALONG: AtomicUsize = AtomicUsize::new(0);
 static CAME: AtomicU64 = AtomicU64::new(0);
 

@@ -196,7 +196,7 @@ fn refused() -> Result<(), &'static str> {
     Ok(())
 }
 
-/// What becomes of a page in [`Returns`]' answer: 0, or the number of an error.
+/// The number of the error that refused the page in [`Returns`]' answer, or 0.
 static RETURNED: AtomicU64 = AtomicU64::new(0);
 
 /// Tries to answer with a page, which word 1 names. Refused, it answers without.

@@ -409,7 +409,7 @@ fn forged_answers() -> Result<(), &'static str> {
         let account = Owned::new(op::account_new(Entry::OWN, 64).map_err(text)?);
         let crossing = Crossing::paid(account.entry(), "npki>iia", units, TEARS as usize, 0)?;
         crossing.callee.has_page().map_err(text)?;
-        // What it takes to call the caller is there by now.
+        // A call to the caller needs no more frames by now.
         for frames in (1..=64).rev() {
             let _ = op::account_move(account.entry(), Entry::OWN, frames);
         }
