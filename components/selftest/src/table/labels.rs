@@ -16,7 +16,7 @@ use idl::WINDOW_PORTAL;
 use runtime::entry::Owned;
 use runtime::op::{LabelFrom, Schedule};
 use runtime::sync::Once;
-use runtime::{Entry, message, op, port};
+use runtime::{Entry, message, op, port, thread};
 
 use super::case::{Case, one_of, text};
 use super::child::{Child, Page, Program, Service, Unit, awaited, word_address};
@@ -55,6 +55,9 @@ macro_rules! states {
         [$(Case { name: concat!($name, $state), whens: $whens, run: $run }),*]
     };
 }
+
+/// A call that comes in the middle of a change.
+pub const AMID: &[Case] = &[Case { name: "a call amid a taint of who is called", whens: &[Race], run: amid }];
 
 pub static CASES: [[Case; 13]; 5] = [
     states!("a taint of", Taint),
@@ -143,6 +146,9 @@ const CHANGE: usize = 64;
 /// Where a domain has a label, and its port.
 const LABEL: u64 = 120;
 const PORT: u64 = 121;
+
+/// Nanoseconds until a change begins amid which a call comes.
+const DELAY: u64 = 300_000;
 
 /// Where pages that are torn away arrive.
 const TORN: u64 = 0x3800_0000;
@@ -282,6 +288,48 @@ fn calls(turn: &mut Turn, change: Change, way: Way) -> Result<(), &'static str> 
     }
     work(RETURN);
     hold(obeyed(entry, WORK) == forbidden, "the next call has another result")
+}
+
+/// Shared pages of the callee: its change looks at each in a step of its own.
+const SHARED: u64 = 64;
+/// Calls, at different times of the change.
+const CALLS: u64 = 24;
+
+/// A child calls another one amid the other's change, which takes many steps. The call is judged by the new labels, so none succeeds.
+fn amid(turn: &mut Turn) -> Result<(), &'static str> {
+    let caller = Side::new(1, common(), true)?;
+    let entry = caller.portal.entry();
+    let mut took = 0;
+    for call in 0..=CALLS {
+        let callee = Side::new(2, &CLOSED, false)?;
+        (2..2 + SHARED).try_for_each(|place| callee.child.show(common(), place, false)).map_err(text)?;
+        let gate = Owned::new(op::semaphore_new(Entry::OWN, 0).map_err(text)?);
+        let its = callee.child.give(gate.entry()).map_err(text)?.0 as u64;
+        let (service, _) = callee.child.portal().map_err(text)?;
+        let index = op::portal_new(caller.child.domain.entry(), service.entry(), 0, Entry(0), 0).map_err(text)?.0;
+        // A call that has begun waits, so that the change has its end before the call.
+        set(WORK, index, [SLEEP, its, 0, 0, 0, 0]);
+        let _kept = Change::Taint.prepare(&callee, &mut turn.random)?;
+        let begin = op::clock() + DELAY;
+        // The first call comes after the change, which says how long that takes.
+        let at = if call == 0 { begin + 100 * DELAY } else { begin + took * (call - 1) / (CALLS - 1) };
+        let victim = Victim::new(turn.victim, move || {
+            // More urgent than who changes the labels.
+            let urgent = Schedule { priority: PRIORITY + 1, ..SCHEDULE };
+            let slept =
+                op::thread_schedule(Entry::OWN, urgent).and_then(|_| thread::sleep(at.saturating_sub(op::clock())));
+            slept.map_or(9999, |()| obeyed(entry, WORK))
+        })?;
+        victim.go();
+        while op::clock() < begin {}
+        hold(callee.change(Change::Taint)?, "no taint")?;
+        if call == 0 {
+            took = op::clock() - begin;
+        }
+        op::v(gate.entry()).map_err(text)?;
+        hold(victim.finish()? == FLOW, "a call amid the change succeeds")?;
+    }
+    Ok(())
 }
 
 /// Of a page that one child tears away for the other one, exactly one has it, whichever of them changes its labels, and when.

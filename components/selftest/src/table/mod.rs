@@ -42,6 +42,7 @@ fn cases() -> impl Iterator<Item = &'static Case> {
         .chain(revoked::CASES)
         .chain(schedulers::CASES)
         .chain(windows::CASES)
+        .chain(labels::AMID)
         .chain(labels::CASES.iter().flatten());
     calls::CASES.iter().chain(waits::CASES).chain(running::CASES).chain(asking::CASES).chain(others)
 }
