@@ -41,7 +41,9 @@ impl Child {
         loop {
             match self.client().wait() {
                 // As many wait as can.
-                Err(Failure::Refused(ProcessError::Cancelled)) => thread::sleep(PAUSE).map_err(Failure::Transport)?,
+                Err(Failure::Refused(ProcessError::TooManyWaits)) => {
+                    thread::sleep(PAUSE).map_err(Failure::Transport)?
+                }
                 outcome => return outcome,
             }
         }
@@ -51,7 +53,9 @@ impl Child {
     pub fn wait_or_end(&self) -> Result<u64, Failure<ProcessError>> {
         loop {
             match self.client().wait_or_end() {
-                Err(Failure::Refused(ProcessError::Cancelled)) => thread::sleep(PAUSE).map_err(Failure::Transport)?,
+                Err(Failure::Refused(ProcessError::TooManyWaits)) => {
+                    thread::sleep(PAUSE).map_err(Failure::Transport)?
+                }
                 outcome => return outcome,
             }
         }

@@ -131,7 +131,7 @@ impl Source for Name<'_> {
             }
             Err(Failure::Refused(NamesError::NotFound | NamesError::BadName)) => Err(Error::Empty),
             Err(Failure::Refused(NamesError::Confined)) => Err(Error::Confined),
-            Err(_) => Err(Error::BadArgument),
+            Err(_) => Err(Error::Unknown),
         }
     }
     fn service(&self) -> &str {

@@ -78,12 +78,12 @@ const fn is_plain(control: Control) -> bool {
     }
 }
 
-/// Calls the server behind `entry` with words alone. `BadArgument`: the control word says that there is a window, which only
+/// Calls the server behind `entry` with words alone. `BadControl`: the control word says that there is a window, which only
 /// [`crate::window`] shows, or expects a portal that takes pages.
 #[inline]
 pub fn call(entry: Entry, words: Words, control: Control) -> Result<(Words, Control), Error> {
     if !is_plain(control) {
-        return Err(Error::BadArgument);
+        return Err(Error::BadControl);
     }
     // SAFETY: there are no windows and no pages.
     unsafe { call_showing(entry, words, control) }
@@ -151,10 +151,10 @@ pub fn call_all_words(entry: Entry, words: AllWords) -> Result<AllWords, Error> 
 
 /// Calls the server behind `entry` with words and bytes: the pieces of `send` one after the other in
 /// the message area; what comes back is copied to `receive`. The control word of the answer says how many bytes that are, which may be more
-/// than `receive` took. `BadArgument`: as for [`call`].
+/// than `receive` took. `BadControl`: as for [`call`].
 pub fn call_bytes(entry: Entry, message: &mut Answer, send: &[&[u8]], receive: &mut [u8]) -> Result<(), Error> {
     if !is_plain(message.control) {
-        return Err(Error::BadArgument);
+        return Err(Error::BadControl);
     }
     // SAFETY: there are no windows and no pages.
     unsafe { call_bytes_showing(entry, message, send, receive) }

@@ -467,7 +467,7 @@ pub fn record<R: Record>(machine: Entry, position: u64) -> Result<(R, u64)> {
 }
 
 fn record_of<R: Record>(machine: Entry, what: u64, position: u64) -> Result<(R, u64)> {
-    info(machine, what, position, |bytes, next| R::read(bytes).map(|record| (record, next)))?.ok_or(Error::Empty)
+    info(machine, what, position, |bytes, next| R::read(bytes).map(|record| (record, next)))?.ok_or(Error::AtEnd)
 }
 
 /// All records of a kind.
@@ -491,7 +491,7 @@ fn records_of<R: Record>(machine: Entry, what: u64) -> impl Iterator<Item = Resu
         let reported = record_of(machine, what, position?);
         position = reported.as_ref().ok().map(|(_, next)| *next).filter(|next| *next != 0);
         match reported {
-            Err(Error::Empty) => None,
+            Err(Error::AtEnd) => None,
             reported => Some(reported.map(|(record, _)| record)),
         }
     })

@@ -7,7 +7,7 @@ use abi::Error;
 pub fn check(status: u64) -> Result<(), Error> {
     #[cold]
     fn error(status: u64) -> Error {
-        Error::from_status(status).err().unwrap_or(Error::BadArgument)
+        Error::from_status(status).err().unwrap_or(Error::Unknown)
     }
     if status == 0 { Ok(()) } else { Err(error(status)) }
 }

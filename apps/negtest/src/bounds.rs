@@ -154,10 +154,10 @@ pub const ALL: &[Case] = &[
         operation::activation_set(op::ACTIVATION_RECEIVE, NEVER)
     }),
     // Cycles.
-    Case::refusal("move-self", "frames moved from an account to itself", Error::BadArgument, || {
+    Case::refusal("move-self", "frames moved from an account to itself", Error::NotParent, || {
         operation::account_move(Entry::ACCOUNT, Entry::ACCOUNT, 1)
     }),
-    Case::refusal("move-sibling", "frames moved past the parent", Error::BadArgument, || {
+    Case::refusal("move-sibling", "frames moved past the parent", Error::NotParent, || {
         let [one, other] = [(); 2].map(|()| operation::account_new(Entry::ACCOUNT, 1));
         let [one, other] = [Owned::new(one?), Owned::new(other?)];
         operation::account_move(one.entry(), other.entry(), 1)

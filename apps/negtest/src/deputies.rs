@@ -260,7 +260,7 @@ fn waits() -> Result<String, String> {
     for _ in 0..WAITERS {
         let waiter = thread::spawn(move || {
             BEGUN.fetch_add(1, Ordering::Relaxed);
-            if ChildClient(Direct(child)).wait() == Err(Failure::Refused(ProcessError::Cancelled)) {
+            if ChildClient(Direct(child)).wait() == Err(Failure::Refused(ProcessError::TooManyWaits)) {
                 REFUSED.fetch_add(1, Ordering::Relaxed);
             }
         });
@@ -271,7 +271,7 @@ fn waits() -> Result<String, String> {
     }
     thread::sleep(100_000_000).map_err(text)?;
     let refused = REFUSED.load(Ordering::Relaxed);
-    Ok(format!("{} wait, {refused} refused: {}", WAITERS - refused, ProcessError::Cancelled))
+    Ok(format!("{} wait, {refused} refused: {}", WAITERS - refused, ProcessError::TooManyWaits))
 }
 
 /// Its status is kept for who waits, and for who is to be notified; of the others', those of the latest.

@@ -89,7 +89,7 @@ pub const ALL: &[Case] = &[
         // SAFETY: a call to the name service with a control word that no server ever sees.
         Error::from_status(unsafe { arch::call(layout::NAMES, [0; 5], Control(MESSAGE_BYTES as u64 + 1)) }.0)
     }),
-    Case::refusal("bad-control", "control word with bits that mean nothing", Error::BadArgument, || {
+    Case::refusal("bad-control", "control word with bits that mean nothing", Error::BadControl, || {
         // SAFETY: a call to the name service with a control word that no server ever sees.
         Error::from_status(unsafe { arch::call(layout::NAMES, [0; 5], Control(1 << 63)) }.0)
     }),

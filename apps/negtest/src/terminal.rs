@@ -52,7 +52,7 @@ const INPUT: ConsoleClient<Direct> = ConsoleClient(Direct(Entry(FIRST_FREE)));
 static REFUSED: AtomicU64 = AtomicU64::new(0);
 
 fn read(_: usize) {
-    if INPUT.read(&mut [0]) == Err(Failure::Refused(ConsoleError::Interrupted)) {
+    if INPUT.read(&mut [0]) == Err(Failure::Refused(ConsoleError::TooManyWaits)) {
         REFUSED.fetch_add(1, Ordering::SeqCst);
     }
 }
@@ -75,7 +75,7 @@ fn reads() -> Result<String, String> {
     }
     match REFUSED.load(Ordering::SeqCst) {
         refused if refused == THREADS - WAIT => {
-            Ok(format!("{WAIT} wait, {refused} are refused: {}", ConsoleError::Interrupted))
+            Ok(format!("{WAIT} wait, {refused} are refused: {}", ConsoleError::TooManyWaits))
         }
         refused => Err(format!("{refused} of {THREADS} are refused")),
     }

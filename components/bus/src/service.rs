@@ -158,7 +158,7 @@ impl BusServer for BusService {
             for page in 0..pages {
                 match op::machine_device(Entry::SPECIAL, region.start + page * PAGE, own + page * PAGE) {
                     Ok(()) | Err(abi::Error::Occupied) => {}
-                    Err(abi::Error::BadArgument) => return Err(BusError::NotFound),
+                    Err(abi::Error::Withheld | abi::Error::BadArgument) => return Err(BusError::NotFound),
                     Err(_) => return Err(BusError::NoMemory),
                 }
             }

@@ -233,7 +233,7 @@ fn read(mode: terminal::Mode, is_shell: bool, into: &mut [u8]) -> Result<usize, 
             return Ok(count);
         }
         if !is_shell && state.waiting >= MAX_WAITING {
-            return Err(ConsoleError::Interrupted);
+            return Err(ConsoleError::TooManyWaits);
         }
         state.waiting += usize::from(!is_shell);
         state = READABLE.wait(state);

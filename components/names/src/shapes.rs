@@ -46,11 +46,12 @@ impl Shapes {
 #[inline(never)]
 fn refused(specification: &str, error: abi::Error) -> NamesError {
     match error {
-        abi::Error::BadArgument => {
+        abi::Error::BadSpecification | abi::Error::NotOffered => {
             report(specification);
             NamesError::BadSpecification
         }
         abi::Error::TooManyShapes => NamesError::Full,
+        abi::Error::AccountExhausted | abi::Error::NoFrames | abi::Error::TableFull => NamesError::NoMemory,
         _ => NamesError::NoShape,
     }
 }

@@ -58,7 +58,7 @@ impl Table {
         if let Some(index) = self.find(name) {
             return Ok(index);
         }
-        self.names.try_reserve(1).map_err(|_| NamesError::Full)?;
+        self.names.try_reserve(1).map_err(|_| NamesError::NoMemory)?;
         self.names.push(Name { text: name.to_string(), service: None });
         Ok(self.names.len() - 1)
     }

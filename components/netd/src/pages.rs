@@ -7,8 +7,9 @@ use abi::layout::FREE_START;
 use abi::rights::{MAP_READ, MAP_WRITE, UNMAP_SELF};
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU64, Ordering};
+use idl::Failure;
 use protocols::net::NetError;
-use protocols::sigma0::Sigma0Client;
+use protocols::sigma0::{Sigma0Client, Sigma0Error};
 use runtime::sync::Mutex;
 use runtime::{Direct, Entry, op};
 use smoltcp::iface::{SocketHandle, SocketSet, SocketStorage};
@@ -56,7 +57,10 @@ impl Buffers {
         for (start, count) in [(buffers.start(), receive), (buffers.middle(), send)] {
             for (page, order) in pieces(count) {
                 let drawn = memory.draw_for(ticket, start + page * PAGE, order, MAP_READ | MAP_WRITE);
-                drawn.map_err(|_| NetError::NoMemory)?;
+                drawn.map_err(|error| match error {
+                    Failure::Refused(Sigma0Error::AccountExhausted) => NetError::NoMemory,
+                    _ => NetError::Failed,
+                })?;
             }
         }
         Ok(buffers)

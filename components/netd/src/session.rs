@@ -2,9 +2,9 @@
 
 use abi::rights::{self, Kind};
 use alloc::collections::VecDeque;
-use idl::Delegate;
+use idl::{Delegate, Failure};
 use protocols::net::NetError;
-use protocols::sigma0::Sigma0Client;
+use protocols::sigma0::{Sigma0Client, Sigma0Error};
 use runtime::entry::Owned;
 use runtime::{Direct, Entry, op};
 
@@ -44,7 +44,11 @@ impl Session {
     pub fn new((client, owner): (Client, Option<Owner>), account: Owned) -> Result<Self, NetError> {
         check(&account, Kind::Account)?;
         let handed = Delegate::entry(account.entry().0, rights::ALL);
-        let ticket = Sigma0Client(Direct(Entry::SIGMA0)).manage_account(handed).map_err(|_| NetError::Full)?;
+        let ticket = Sigma0Client(Direct(Entry::SIGMA0)).manage_account(handed).map_err(|error| match error {
+            Failure::Refused(Sigma0Error::Full) => NetError::Full,
+            Failure::Refused(Sigma0Error::NotAnAccount) => NetError::NotAllowed,
+            _ => NetError::Failed,
+        })?;
         Ok(Self {
             client,
             owner,

@@ -232,7 +232,7 @@ pub fn failed(who: &str, error: impl core::fmt::Display) -> ProcessError {
 
 fn cpus(error: Error) -> ProcessError {
     match error {
-        Error::BadArgument => ProcessError::NoCpu,
+        Error::NotThere => ProcessError::NoCpu,
         error => nucleus(error),
     }
 }

@@ -62,7 +62,8 @@ pub fn judged(compartments: impl Iterator<Item = u64>) -> Result<Owned, Error> {
 /// Of labels, which our own account pays for.
 pub fn refused(error: Error) -> ProcessError {
     match error {
-        Error::AccountExhausted | Error::TableFull => ProcessError::NoMemory,
-        _ => ProcessError::BadLaunch,
+        Error::AccountExhausted | Error::NoFrames | Error::TableFull => ProcessError::NoMemory,
+        Error::BadArgument => ProcessError::BadLaunch,
+        error => crate::child::failed("labels", error),
     }
 }

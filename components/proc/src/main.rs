@@ -118,7 +118,7 @@ impl ProcessServer for Processes {
         });
         match reported {
             Ok(result) => result,
-            Err(abi::Error::Empty) => Ok((0, 0)),
+            Err(abi::Error::AtEnd) => Ok((0, 0)),
             Err(error) => Err(child::failed("a list", error)),
         }
     }
@@ -138,7 +138,8 @@ impl ProcessServer for Processes {
             Failure::Refused(ParentError::StaysDead) => ProcessError::StaysDead,
             Failure::Refused(ParentError::NoStandby) => ProcessError::NoStandby,
             Failure::Refused(ParentError::NoSuchComponent) => ProcessError::NoSuchDomain,
-            _ => ProcessError::NotAllowed,
+            Failure::Refused(ParentError::NotAllowed) => ProcessError::NotAllowed,
+            error => child::failed("roottask", error),
         })
     }
 
@@ -161,7 +162,11 @@ impl ProcessServer for Processes {
         if !domain.entry().is(Kind::Domain, WRITE) {
             return Err(ProcessError::NotADomain);
         }
-        op::portal_new(domain.entry(), PROCESSES.entry(), badge, index, 0).map(drop).map_err(|_| ProcessError::BadIndex)
+        op::portal_new(domain.entry(), PROCESSES.entry(), badge, index, 0).map(drop).map_err(|error| match error {
+            abi::Error::BadIndex | abi::Error::Occupied => ProcessError::BadIndex,
+            abi::Error::AccountExhausted | abi::Error::TableFull => ProcessError::NoRoom,
+            error => child::failed("a portal to proc", error),
+        })
     }
 }
 
@@ -225,7 +230,11 @@ impl ChildServer for Children {
 fn of_component(number: u64, is_allowed: bool) -> Result<Vec<u64>, ProcessError> {
     let mut bytes = [0; MAX_COMPARTMENTS * size_of::<u64>()];
     let reported = ParentClient(Direct(Entry::PARENT)).compartments_of(number, &mut bytes);
-    let reported = reported.map_err(|_| ProcessError::NoSuchDomain)?.min(bytes.len());
+    let reported = reported.map_err(|error| match error {
+        Failure::Refused(_) => ProcessError::NoSuchDomain,
+        error => child::failed("roottask", error),
+    })?;
+    let reported = reported.min(bytes.len());
     let compartments: Vec<u64> =
         bytes[..reported].as_chunks().0.iter().map(|bytes| u64::from_le_bytes(*bytes)).collect();
     let judged = labels::judged(compartments.iter().copied()).map_err(labels::refused)?;
@@ -312,7 +321,10 @@ impl ParentServer for Parent {
 fn refused(error: Failure<ParentError>) -> ParentError {
     match error {
         Failure::Refused(error) => error,
-        _ => ParentError::NotAllowed,
+        error => {
+            runtime::log!("roottask: {error}");
+            ParentError::Failed
+        }
     }
 }
 

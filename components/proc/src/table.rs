@@ -247,14 +247,14 @@ pub fn notify(number: u64, semaphore: Owned) -> Result<(), ProcessError> {
     Ok(())
 }
 
-/// Waits for the end of a process, until some process has ended. `Cancelled` if there is no room to wait, or nobody any more who
-/// waits: a call whose caller is gone goes on on another thread.
+/// Waits for the end of a process, until some process has ended. `TooManyWaits` if there is no room to wait; `Cancelled` if nobody
+/// waits any more: a call whose caller is gone goes on on another thread.
 fn wait_for_an_end(
     mut table: MutexGuard<'static, Table>,
     number: u64,
 ) -> Result<MutexGuard<'static, Table>, ProcessError> {
     if table.waiting >= MOST.load(Ordering::Relaxed) {
-        return Err(ProcessError::Cancelled);
+        return Err(ProcessError::TooManyWaits);
     }
     let caller = op::thread_id();
     let index = table.find(number).ok_or(ProcessError::NoSuchProcess)?;

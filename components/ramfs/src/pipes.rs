@@ -205,8 +205,11 @@ fn wait<'a>(
     let waiting = WAITING.load(Ordering::Relaxed);
     let pipe = table.at(badge, side).ok_or(StreamError::Failed)?;
     let is_full = waiting % ONE_GUEST >= MAX_WAITING || pipe.is_guest && waiting / ONE_GUEST >= GUEST_WAITING;
-    if side.of(pipe).waits.is_taken() || is_full {
-        return Err(StreamError::Interrupted);
+    if side.of(pipe).waits.is_taken() {
+        return Err(StreamError::Awaited);
+    }
+    if is_full {
+        return Err(StreamError::TooManyWaits);
     }
     let ours = if pipe.is_guest { 1 + ONE_GUEST } else { 1 };
     WAITING.fetch_add(ours, Ordering::Relaxed);
@@ -331,7 +334,7 @@ impl PipesServer for Pipes {
         if table.sessions.len() >= most() || is_guest && guests >= most_of_guests() {
             return Err(PipeError::Full);
         }
-        table.sessions.try_reserve(1).map_err(|_| PipeError::Full)?;
+        table.sessions.try_reserve(1).map_err(|_| PipeError::NoMemory)?;
         let badge = SESSION | table.next();
         table.sessions.push(Session { badge, account, is_guest });
         Ok(Delegate::mint(self.service.0, badge))
@@ -353,7 +356,7 @@ impl PipeSessionServer for Pipes {
         let is_first = table.all().next().is_none();
         let place = table.pipes.iter().take(most()).position(Option::is_none).ok_or(PipeError::Full)?;
         let mut bytes = VecDeque::new();
-        bytes.try_reserve_exact(CAPACITY).map_err(|_| PipeError::Full)?;
+        bytes.try_reserve_exact(CAPACITY).map_err(|_| PipeError::NoMemory)?;
         let number = table.next() << PLACE_BITS | place as u64;
         let [reader, writer] = Default::default();
         table.pipes[place] = Some(Box::new(Pipe { number, session, compartment: 0, is_guest, bytes, reader, writer }));

@@ -60,14 +60,14 @@ fn address_of(component: u64, index: u64) -> u64 {
 
 impl Vault {
     fn domain(&self) -> Result<Entry, VaultError> {
-        domain_of_instance(self.instance).ok_or(VaultError::BadAddress)
+        domain_of_instance(self.instance).ok_or(VaultError::Gone)
     }
 
     fn share(&self, domain: Entry, index: u64, address: u64) -> Result<(), VaultError> {
         // SAFETY: we hold no reference into vault pages.
         unsafe { op::map(domain, address_of(self.component, index), address, 0, MAP_READ | MAP_WRITE) }.map_err(
             |error| {
-                if error == abi::Error::AccountExhausted { VaultError::NoMemory } else { VaultError::BadAddress }
+                if error == abi::Error::AccountExhausted { VaultError::NoTables } else { VaultError::BadAddress }
             },
         )
     }

@@ -246,5 +246,5 @@ fn with_badge() -> Result<(), &'static str> {
     let words = [0, 0, 0, 0, op::clock() + MILLISECOND];
     let control = Control(Control::DEADLINE | Control::MINT).delegate(Entry::DOMAIN.0, 0);
     let result = message::call(portal, words, control).map(|_| ());
-    hold(result == Err(Error::BadArgument), "not refused")
+    hold(result == Err(Error::BadControl), "not refused")
 }

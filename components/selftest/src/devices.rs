@@ -54,7 +54,7 @@ fn ram() -> Result<(), &'static str> {
         // Of much memory some pages, the last among them.
         let step = ((end - start) / MOST_PAGES).next_multiple_of(PAGE).max(PAGE);
         for page in (start..end).step_by(step as usize).chain([end - PAGE]) {
-            hold(map(page, PLACE) == Err(Error::BadArgument), "a page of RAM was mapped")?;
+            hold(map(page, PLACE) == Err(Error::Withheld), "a page of RAM was mapped")?;
         }
     }
     hold(frames()? == before, "frames were lost")
@@ -76,7 +76,7 @@ fn refused() -> Result<(), &'static str> {
         hold(map(physical, PLACE + PAGE) == Err(Error::BadArgument), "what is no page was mapped")?;
     }
     for physical in nucleus.into_iter().flat_map(|range| range.step_by(PAGE_BYTES)) {
-        hold(map(physical, PLACE + PAGE) == Err(Error::BadArgument), "the nucleus's own registers were mapped")?;
+        hold(map(physical, PLACE + PAGE) == Err(Error::Withheld), "the nucleus's own registers were mapped")?;
     }
     let nowhere = [PLACE + 1, USER_END, 1 << 47, 0xffff_8000_0000_0000, NEVER - PAGE + 1, NEVER];
     for address in nowhere {
@@ -88,8 +88,8 @@ fn refused() -> Result<(), &'static str> {
     for address in [MESSAGE_START, WINDOWS] {
         hold(map(registers, address) == Err(Error::Reserved), "registers over message areas or windows")?;
     }
-    hold(op::machine_handles(Entry::SPECIAL, [1, 2]) == Err(Error::Taken), "another key of handles")?;
-    hold(op::machine_threads(Entry::SPECIAL) == Err(Error::Taken), "more threads while schedulers run")?;
+    hold(op::machine_handles(Entry::SPECIAL, [1, 2]) == Err(Error::HasKey), "another key of handles")?;
+    hold(op::machine_threads(Entry::SPECIAL) == Err(Error::TooLate), "more threads while schedulers run")?;
     hold(frames()? == before, "frames were lost")?;
     take_back(PLACE)
 }

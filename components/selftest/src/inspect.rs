@@ -117,7 +117,7 @@ fn alone() -> Result<(), &'static str> {
 
 fn positions() -> Result<(), &'static str> {
     let own = own()?;
-    let nothing = |position| matches!(portal(position), Err(Error::Empty));
+    let nothing = |position| matches!(portal(position), Err(Error::AtEnd));
     hold(nothing(1) && nothing(0x3_ffff), "there is a domain with number 0")?;
     // Beyond the end of a table: nothing there, and on with an older domain.
     let (found, next) = portal(Portal::position(own, 0x3_ffff)).map_err(text)?;

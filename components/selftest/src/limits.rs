@@ -117,7 +117,7 @@ fn moves() -> Result<(), &'static str> {
     op::account_move(child.entry(), Entry::OWN, 4).map_err(text)?;
     hold(op::account_move(child.entry(), Entry::OWN, 1) == Err(Error::AccountExhausted), "1 of none")?;
     op::account_move(Entry::OWN, child.entry(), 2).map_err(text)?;
-    hold(op::account_move(child.entry(), child.entry(), 1) == Err(Error::BadArgument), "to itself")?;
+    hold(op::account_move(child.entry(), child.entry(), 1) == Err(Error::NotParent), "to itself")?;
     drop(child);
     hold(frames()? == before, "frames were lost")
 }

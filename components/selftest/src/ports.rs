@@ -109,7 +109,7 @@ fn sizes() -> Result<(), &'static str> {
         }
         if bytes < MESSAGE_BYTES {
             let more = port::send(port.entry(), &[&full[..=bytes]], &NONE);
-            hold(more == Err(Error::BadArgument), "a byte more than the port takes")?;
+            hold(more == Err(Error::TooLong), "a byte more than the port takes")?;
             hold(take(&port) == Err(Error::Timeout), "it was sent all the same")?;
         }
     }
@@ -131,7 +131,7 @@ fn limits() -> Result<(), &'static str> {
     let mut members = (1..MAX_MEMBERS).map(|_| member()).collect::<Result<Vec<_>, _>>().map_err(text)?;
     hold(member().map(drop) == Err(Error::TooManyPorts), "a member too many")?;
     let inner = Port::new(Entry::OWN, SMALL, None, members.first(), 1).map(drop);
-    hold(inner == Err(Error::BadArgument), "a member of a member")?;
+    hold(inner == Err(Error::NotInbox), "a member of a member")?;
     members.pop();
     hold(member().map(drop) == Ok(()), "a member in the place of another")?;
     let sender = Owned::new(op::entry_duplicate(inbox.entry(), rights::WRITE | rights::COPY).map_err(text)?);
@@ -163,7 +163,7 @@ fn refusals() -> Result<(), &'static str> {
         "a semaphore to be shown V",
     )?;
     let member = Port::new(Entry::OWN, SMALL, None, Some(&port), 0).map_err(text)?;
-    hold(take(&member) == Err(Error::BadArgument), "messages are taken at a member")?;
+    hold(take(&member) == Err(Error::NotInbox), "messages are taken at a member")?;
     // Only the owner of a handle may decontaminate.
     let label = Owned::new(op::label_new(LabelFrom::Level(abi::level::THREE)).map_err(text)?);
     op::label_put(label.entry(), 0x1234, abi::level::ONE).map_err(text)?;
@@ -233,7 +233,7 @@ fn waits() -> Result<(), &'static str> {
     let orphaned = taker(&port, 0, NEVER)?;
     drop(port);
     orphaned.join();
-    hold(found(0) == failed(Error::PeerDied), "it did not see that the port went")
+    hold(found(0) == failed(Error::Removed), "it did not see that the port went")
 }
 
 fn several() -> Result<(), &'static str> {

@@ -186,7 +186,7 @@ fn paged() -> Result<(), &'static str> {
     hold(begin.iter().all(|byte| *byte == 7) && rest.iter().all(|byte| *byte == 0), "a hole is not zeros")?;
     let tree = files().0.entry().map_err(Error::text)?;
     let refused = window::call_reading(tree, [FileSystemClient::ROOM, 0, 0, 0], &pages[..1]);
-    hold(refused == Err(Error::BadArgument), "a tree takes a window")?;
+    hold(refused == Err(Error::BadControl), "a tree takes a window")?;
     let words = window::call_reading(opened.entry(), [FileClient::STAT, 0, 0, 0], &pages[..1]).map_err(Error::text)?;
     hold(words[0] == Protocol::BadWindow.code(), "a method takes a window that it does not know")?;
     let words = window::call_reading(opened.entry(), [FileClient::READ, 0, 0, 0], &pages[..1]).map_err(Error::text)?;
@@ -313,11 +313,11 @@ fn words() -> Result<(), &'static str> {
     hold(message::call_all_words(portal.entry(), [3; 9]) == unknown, "a method of no interface")?;
     // Who takes it for an interface of messages, or of short calls, is refused.
     let message = |control| message::call(portal.entry(), [BlockClient::HALF, 12, 7, 7, 7], control);
-    hold(message(Control(0)) == Err(Error::BadArgument), "a message is called")?;
+    hold(message(Control(0)) == Err(Error::BadControl), "a message is called")?;
     let control = Control::bytes(64).delegate(Entry::OWN.0, rights::ALL);
-    hold(message(control) == Err(Error::BadArgument), "a message with all that it can have is called")?;
+    hold(message(control) == Err(Error::BadControl), "a message with all that it can have is called")?;
     hold(
-        message::call_short(portal.entry(), [BlockClient::HALF, 12, 7]) == Err(Error::BadArgument),
+        message::call_short(portal.entry(), [BlockClient::HALF, 12, 7]) == Err(Error::BadControl),
         "a short call is made",
     )?;
     hold(client.half(12) == Ok(6), "it does not go on")?;
@@ -423,8 +423,8 @@ fn drawing() -> Result<(), &'static str> {
     // Ticket 1 is roottask's own.
     hold(refused(sigma0.draw_for(1, address, 0, 3), Sigma0Error::NotManaged), "another's account pays")?;
     hold(refused(sigma0.forget(1), Sigma0Error::NotManaged), "another's account is let go")?;
-    hold(refused(sigma0.draw(address, 0, 7), Sigma0Error::BadRights), "writable and executable")?;
-    hold(refused(sigma0.draw(address + 8, 0, 3), Sigma0Error::BadAddress), "an address that is not that of a page")?;
+    hold(refused(sigma0.draw(address, 0, 7), Sigma0Error::WritableCode), "writable and executable")?;
+    hold(refused(sigma0.draw(address + 8, 0, 3), Sigma0Error::NotAligned), "an address that is not that of a page")?;
     sigma0.draw(address, 0, 3).map_err(say)?;
     hold(refused(sigma0.draw(address, 0, 3), Sigma0Error::Occupied), "mapped twice")?;
     // An account of so many frames: pages, and what the nucleus needs to know of them.

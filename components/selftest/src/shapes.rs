@@ -37,10 +37,10 @@ fn too_long() -> Result<(), &'static str> {
     const PLACE: u64 = 1024;
     const FITS: &str = "npwb>b";
     let before = frames()?;
-    for specification in [FITS, "npkwb>tb", "npwkgb>tbg", "nptttbw>tttbx8x4", "npttttttbwg>ttttttbx1"] {
+    for specification in [FITS, "npkwb>tb", "npwkgb>tbg", "nptttbw>tttbx8x4", "npwtttb>tttttttb"] {
         let made = match shape(specification) {
             Ok(shape) => shape,
-            Err(Error::BadArgument) if specification != FITS => continue,
+            Err(Error::NotOffered) if specification != FITS => continue,
             Err(other) => return Err(text(other)),
         };
         let mut all = op::records::<info::Shape>(Entry::SPECIAL).filter_map(Result::ok);
@@ -65,9 +65,7 @@ fn refused() -> Result<(), &'static str> {
         "npbb",
         "np>k",
         "npiiiiiiiiiii",
-        "nmi",
         "npow",
-        "npkox4>ox5",
         "npx5>o",
         "npox5>",
         "npiwa>ii",
@@ -75,7 +73,10 @@ fn refused() -> Result<(), &'static str> {
         &long,
     ];
     for specification in cannot_be {
-        hold(shape(specification).err() == Some(Error::BadArgument), "it is made, or refused otherwise")?;
+        hold(shape(specification).err() == Some(Error::BadSpecification), "it is made, or refused otherwise")?;
+    }
+    for specification in ["nmi", "npkox4>ox5"] {
+        hold(shape(specification).err() == Some(Error::NotOffered), "it is made for us, or refused otherwise")?;
     }
     let copy = Owned::new(table::allocate().map_err(text)?);
     let place = copy.entry();

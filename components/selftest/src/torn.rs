@@ -157,7 +157,7 @@ fn refused() -> Result<(), &'static str> {
     let keeper = Keeper::new(64).map_err(text)?;
     let torn = pages(MAX_TORN);
     let at = first(&torn);
-    hold(keeper.call(at | 1, 0) == Err(Error::NotAccepted), "a place that was not named")?;
+    hold(keeper.call(at | 1, 0) == Err(Error::NoTearing), "a place that was not named")?;
     hold(keeper.call(0, THERE) == Ok(0), "a call without pages")?;
     for (pages, error) in [
         (at, Error::BadArgument),
@@ -221,7 +221,7 @@ fn within() -> Result<(), &'static str> {
     let returned = RETURNED.load(Ordering::SeqCst);
     hold(answer == Ok(0) && returned == Error::SameDomain as u64, "an answer does")?;
     // A service of ours has no place for pages until it says one.
-    hold(call(portal.entry(), first(&torn) | 1, 0) == Err(Error::NotAccepted), "a call without a place")?;
+    hold(call(portal.entry(), first(&torn) | 1, 0) == Err(Error::NoTearing), "a call without a place")?;
     hold(torn[0].0 == [7; PAGE_BYTES], "a page changed")
 }
 

@@ -129,7 +129,7 @@ fn refused() -> Result<(), &'static str> {
     hold(call(code | 1).is_none(), "a page that may be read")?;
     for flag in [Control::MINT, Control::DEADLINE] {
         let outcome = crate::raw::call(portal.entry().0, [0, 0, 0, 0, page + 1, Control::WINDOW | flag]);
-        hold(outcome.err() == Some(Error::BadArgument), "two meanings of word 4")?;
+        hold(outcome.err() == Some(Error::BadControl), "two meanings of word 4")?;
     }
     hold(frames()? == before, "frames were lost")
 }
@@ -163,13 +163,13 @@ fn only_lent() -> Result<(), &'static str> {
     let word = window::on_mut(&mut lent);
     let mut message = Answer { words: [0, 1, 0, 0, word], control: Control(Control::WINDOW) };
     let refused = message::call(entry, message.words, message.control).err();
-    hold(refused == Some(Error::BadArgument), "a call with a control word")?;
+    hold(refused == Some(Error::BadControl), "a call with a control word")?;
     for what in [expect::WINDOW, expect::PAGES, expect::MORE_WORDS, expect::words(0b11) | expect::WINDOW] {
         let refused = message::call(entry, message.words, Control::expecting(what)).err();
-        hold(refused == Some(Error::BadArgument), "a call that expects another portal")?;
+        hold(refused == Some(Error::BadControl), "a call that expects another portal")?;
     }
     let refused = message::call_bytes(entry, &mut message, &[&[1]], &mut []).err();
-    hold(refused == Some(Error::BadArgument), "a call with bytes")?;
+    hold(refused == Some(Error::BadControl), "a call with bytes")?;
     let window = Window::new(word, &Anything).ok_or("no window")?;
     let refused = window::hand_on(entry, &mut message, window, &[], &mut []).err();
     hold(refused == Some(Error::BadArgument), "a window that nobody showed us")?;

@@ -29,8 +29,11 @@ fn reported(error: Error) -> Sigma0Error {
         Error::AccountExhausted => Sigma0Error::AccountExhausted,
         Error::NoFrames => Sigma0Error::NoFrames,
         Error::Occupied => Sigma0Error::Occupied,
-        Error::BadAddress | Error::NotAligned | Error::Reserved => Sigma0Error::BadAddress,
-        Error::BadArgument | Error::WritableCode => Sigma0Error::BadRights,
+        Error::BadAddress => Sigma0Error::BadAddress,
+        Error::NotAligned => Sigma0Error::NotAligned,
+        Error::Reserved => Sigma0Error::Reserved,
+        Error::BadArgument => Sigma0Error::BadRights,
+        Error::WritableCode => Sigma0Error::WritableCode,
         _ => Sigma0Error::Failed,
     }
 }

@@ -248,7 +248,7 @@ pub const UNASKED: &[(&str, Flow, &[&str])] = &[
     (
         "a domain's removal, for its semaphores and ports",
         flow(
-            "who waits there: `PeerDied`; who has an entry: `Revoked`",
+            "who waits there: `Removed`; who has an entry: `Revoked`",
             "nothing: who waits was asked about when it began to wait, and a change of labels ends waits that it forbids",
         ),
         &["ports", "table"],

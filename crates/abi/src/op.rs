@@ -216,7 +216,7 @@ pub struct Cause {
 
 impl Operation {
     /// All errors that it can end with, those of its operands included: the bit with the error's number is set.
-    pub const fn errors(&self) -> u64 {
+    pub const fn errors(&self) -> u128 {
         let (mut errors, mut number) = (0, 0);
         while number < self.refusals.len() {
             errors |= 1 << self.refusals[number].error as u32;
@@ -242,7 +242,7 @@ impl Operation {
 }
 
 /// All errors of some rows; see [`Operation::errors`].
-const fn errors_of(rows: &[Operation]) -> u64 {
+const fn errors_of(rows: &[Operation]) -> u128 {
     let (mut errors, mut number) = (0, 0);
     while number < rows.len() {
         errors |= rows[number].errors();
@@ -409,7 +409,7 @@ macro_rules! define_ways {
 crate::ways!(define_ways);
 
 /// All errors that each operation can end with, whichever way; see [`Operation::errors`].
-pub const ERRORS: [u64; COUNT] = {
+pub const ERRORS: [u128; COUNT] = {
     let mut all = [0; COUNT];
     let mut number = 0;
     while number < COUNT {
@@ -441,13 +441,13 @@ const fn is_same(one: &str, other: &str) -> bool {
 }
 
 /// All errors that P, and that V can end with.
-pub const SEMAPHORE_ERRORS: [u64; 2] = {
+pub const SEMAPHORE_ERRORS: [u128; 2] = {
     let rows = ways("SEMAPHORE");
     [rows[P as usize].errors(), rows[V as usize].errors()]
 };
 
 /// All errors that RECEIVE, and that SEND can end with.
-pub const PORT_ERRORS: [u64; 2] = {
+pub const PORT_ERRORS: [u128; 2] = {
     let rows = ways("PORT");
     [rows[RECEIVE as usize].errors(), rows[SEND as usize].errors()]
 };

@@ -23,8 +23,10 @@ macro_rules! operations {
     RETURN r#return(word0: Number, word1: Number, word2: Number, word3: Number, word4: Number "or the badge of what is minted", control: Flags)
         -> Nothing "does not come back", Assembly {
         NoCaller: "there is no call to return from";
-        BadArgument: "control bits without meaning here", "bytes of the message area above" MESSAGE_BYTES, "pages that are torn away, more than" MAX_TORN;
-        NotAccepted: "the caller takes no entry", "the caller takes no torn pages";
+        BadControl: "control bits without meaning here";
+        BadArgument: "bytes of the message area above" MESSAGE_BYTES, "pages that are torn away, more than" MAX_TORN;
+        NotAccepted: "the caller takes no entry";
+        NoTearing: "the caller takes no torn pages";
         BadIndex: "the delegated entry is outside the table";
         Empty: "nothing to delegate";
         Revoked: "the delegated entry was revoked, is being removed, or is of a dead domain";
@@ -85,7 +87,7 @@ macro_rules! operations {
     /// Moves unused frames between an account and its parent.
     ACCOUNT_MOVE account_move(from: Account WRITE, to: Account WRITE, frames: Number) -> Nothing, Full {
         AccountExhausted: "fewer frames are unused";
-        BadArgument: "neither account is the parent of the other";
+        NotParent: "neither account is the parent of the other";
     }
     /// Adds an activation to the domain's pool. The receive index is where entries delegated to it are put.
     ACTIVATION_NEW activation_new(domain: Domain CONTROL, stack_top: Address, receive: Index "0 = no entry is accepted") -> Number "address of the message area", Full {
@@ -110,7 +112,8 @@ macro_rules! operations {
     /// caller's, nor get a longer slice than the longest of both. CPUs: a bit for each on which it may run; it must be able to
     /// run on one that is there and that its domain may use.
     THREAD_SCHEDULE thread_schedule(thread: Thread CONTROL "0 = the running one", schedule: Number "priority + 256 · slice in µs", cpus: Flags "0 = as before") -> Number "old priority", Full {
-        BadArgument: "none of the CPUs is there", "priority above" MAX_PRIORITY, "slice in µs above" MAX_SLICE_MICROSECONDS;
+        BadArgument: "priority above" MAX_PRIORITY, "slice in µs above" MAX_SLICE_MICROSECONDS;
+        NotThere: "none of the CPUs";
         AboveOwn: "priority above the highest, or slice above the longest, of its domain or of the caller's", "a CPU that its domain may not use";
         Borrowed: "thread 0 in a call";
         IsScheduler: "thread 0, and the caller is a scheduler";
@@ -119,7 +122,7 @@ macro_rules! operations {
     /// it is.
     THREAD_EX_REGS thread_ex_regs(thread: Thread CONTROL, instruction: Address, stack: Address) -> Number "old instruction pointer", Full {
         ThreadRuns: "the running thread, which 0 is, too";
-        PeerDied: "the thread has ended";
+        Ended: "the thread has ended";
         BadAddress: "instruction or stack is no user address";
     }
     /// Copies an entry with reduced rights. A service can be copied as it is; a call entry cannot.
@@ -209,7 +212,8 @@ macro_rules! operations {
     INTERRUPT_BIND interrupt_bind(interrupt: Interrupt WRITE, semaphore: Semaphore WRITE "0 = only enables the line again after an interrupt") -> Nothing, Full {}
     /// One access to I/O space: [`IO_READ`] and the like.
     IO io(ports: IoPorts WRITE, offset: Number, value: Number, way: Number) -> Number "what was read", Light {
-        BadArgument: "no such way", "not all ports of the access are the entry's";
+        BadArgument: "no such way";
+        NotItsPorts: "not all ports of the access";
     }
     /// Of a scheduler. `what` 0: the thread runs; 0 as thread: the CPU sleeps until an interrupt. `what` 1 + CPU: the thread, which is
     /// ready and was taken out of a ring, belongs to that CPU from now on and goes to its ring. No operand is looked up.
@@ -217,12 +221,14 @@ macro_rules! operations {
         NotScheduler: "the caller does not schedule this CPU";
         Again: "the ring holds entries that were not read";
         NotRunnable: "no such thread, it is not ready, or another CPU's", "to be handed over: it stands in a ring still";
-        BadArgument: "no such CPU, or nobody schedules it", "the thread may not run there";
+        NotThere: "the CPU to hand over to";
+        NoScheduler: "of the CPU to hand over to";
+        OtherCpu: "to be handed over";
     }
     /// Fills the message area from the nucleus's lists ([`crate::info`]).
     INFO info(machine: Machine READ, what: Number "the list", position: Number) -> Number "next position", Full "32 domains, 64 threads or 32 entries" {
         BadArgument: "no such list";
-        Empty: "nothing of the list is at the position, or after it";
+        AtEnd: "nothing of the list is at the position, nor after it";
     }
     /// [`MACHINE_STOP`] and the like.
     MACHINE machine(machine: Machine WRITE, what: Number, value: Number, more: Number) -> Number "value, if it has one", Full {
@@ -249,7 +255,8 @@ macro_rules! operations {
     /// Makes code for the specification of portals of which so many bytes stand in the message area (the crate `portalgen` says what it
     /// may be). The code goes when the entry is removed and each domain that had a service of the shape is gone.
     SHAPE_NEW shape_new(machine: Machine USE, bytes: Number, index_to_fill: Fill) -> Index, Full "a seventh of the code" {
-        BadArgument: "no specification", "one for which caller and callee must trust each other", "one with a control word, but for npkox5>ox5 and npkox4w>ox5", "code that is longer than a place, 1,024 bytes";
+        BadSpecification: "not a specification";
+        NotOffered: "caller and callee must trust each other", "a control word, but for npkox5>ox5 and npkox4w>ox5", "code that is longer than a place, 1,024 bytes";
         TooManyShapes: "shapes, more than" MAX_SHAPES;
     }
     /// Of the caller's labels: [`LABEL_HANDLE`] and the like.
@@ -265,7 +272,8 @@ macro_rules! operations {
     /// messages are taken at itself, or at another port, whose receivers then wait for those of both.
     PORT_NEW port_new(account: Account WRITE, size: Number "bytes of a message + 65,536 · messages that wait, at most", index_to_fill: Fill, label: Label READ "0 = {3}", inbox: Port USE "0 = itself", badge: Number "shown with each message")
         -> Index, Full {
-        BadArgument: "bytes above" MESSAGE_BYTES, "no messages", "a badge above" MAX_BADGE, "the inbox's own messages are taken at another port";
+        BadArgument: "bytes above" MESSAGE_BYTES, "no messages", "a badge above" MAX_BADGE;
+        NotInbox: "the inbox is not its own";
         TooManyMessages: "more messages than 8 pages have room for", "messages, more than 31";
         TooManyPorts: "ports with one inbox, more than" MAX_MEMBERS;
         TooManyHandles: "handles with like bits, more than a label has room for";
@@ -298,7 +306,8 @@ macro_rules! ways {
         /// The domain takes the scheduler's seat of a CPU, or stands by for all CPUs; the message area of the seat is the ring
         /// ([`crate::sched::Ring`]). The CPU's number is word 2 when a seat is entered.
         SET_SCHEDULER domain_set_scheduler(domain: Domain CONTROL; seat: Number "1 = as standby, else 256 · CPU", entry_address: Address, stack_top: Address) -> Number "address of the ring" {
-            BadArgument: "no such CPU, or an unknown bit";
+            BadArgument: "an unknown bit";
+            NotThere: "the CPU";
             NotOwned: "the domain has other labels than S = {★} and R = {3}";
             Empty: "nothing stands at index" SPECIAL;
             Revoked: "what stood there was revoked: index" SPECIAL;
@@ -316,7 +325,7 @@ macro_rules! ways {
         }
         /// A bit for each CPU on which its threads, and those of domains made by it from now on, may run.
         SET_CPUS domain_set_cpus(domain: Domain CONTROL; cpus: Flags) -> Nothing {
-            BadArgument: "none of the CPUs is there";
+            NotThere: "none of the CPUs";
             AboveOwn: "the caller's domain may not use them all";
         }
         /// The longest slice that its threads, and those of domains made by it from now on, may have.
@@ -361,7 +370,7 @@ macro_rules! ways {
         MACHINE_STOP machine_stop(machine: Machine WRITE; status: Number "the low 7 bits count") -> Nothing "does not come back" {}
         /// Makes an entry for an interrupt line.
         MACHINE_INTERRUPT machine_interrupt(machine: Machine WRITE; line: Number, index_to_fill: Fill) -> Index {
-            BadArgument: "the machine has no such line";
+            NotThere: "the line";
             Taken: "the line is taken";
         }
         /// Makes an entry for I/O ports.
@@ -378,7 +387,8 @@ macro_rules! ways {
         }
         /// Maps a page of device registers in the caller, readable and writable, never cached. It can be mapped on like any page.
         MACHINE_DEVICE machine_device(machine: Machine WRITE CONTROL; physical: Address, address: Address) -> Nothing {
-            BadArgument: "RAM, or what firmware keeps in the megabyte behind it", "interrupt controllers and timers", "no address of a page, or 2^40 or more";
+            BadArgument: "no address of a page, or 2^40 or more";
+            Withheld: "RAM, or what firmware keeps in the megabyte behind it", "interrupt controllers and timers";
             BadAddress: "no page of user space";
             NotAligned: "no address of a page";
             Reserved: "message areas or windows are there";
@@ -395,8 +405,7 @@ macro_rules! ways {
         }
         /// Maps a page of the device tree, for reading, in the caller.
         MACHINE_FDT machine_fdt(machine: Machine WRITE CONTROL; page: Number, address: Address) -> Number "offset of the device tree in its first page + 4,096 · its bytes" {
-            Empty: "this machine has none";
-            BadArgument: "the device tree has fewer pages";
+            NotThere: "no device tree", "no such page of it";
             BadAddress: "no page of user space";
             NotAligned: "no address of a page";
             Reserved: "message areas or windows are there";
@@ -406,11 +415,11 @@ macro_rules! ways {
         }
         /// Sets the key of which handles come, for good: 16 bytes of the message area, which nobody else knows.
         MACHINE_HANDLES machine_handles(machine: Machine WRITE CONTROL;) -> Nothing {
-            Taken: "there is one";
+            HasKey: "there is one";
         }
         /// Makes room for [`crate::THREADS_OF_A_PAGE`] more threads, for good. The caller's account pays a frame.
         MACHINE_THREADS machine_threads(machine: Machine WRITE CONTROL;) -> Number "threads for which there is room now, that of number 0, which nobody has, included" {
-            Taken: "a scheduler has its seat, or stands by";
+            TooLate: "a scheduler has its seat, or stands by";
             NoThreads: "there is room for all numbers of threads";
             AccountExhausted: "no frame left for it";
             NoFrames: "no free frame for it";
@@ -437,7 +446,7 @@ macro_rules! ways {
     LABEL {
         /// A handle that nobody had before, of which the caller is the owner: S(handle) is ★.
         LABEL_HANDLE label_handle(;) -> Number "the handle" {
-            Empty: "no key was set, of which handles come";
+            NoKey: "no key was set, of which handles come";
             Flow: "a call that the domain needs would be forbidden";
             NoHandles: "all handles were given out";
             TooManyHandles: "handles with like bits, more than a label has room for";
@@ -502,7 +511,7 @@ macro_rules! ways {
             NoRight: "the entry lacks USE";
             Timeout: "the deadline passed without a token";
             Cancelled: "another thread ended the wait";
-            PeerDied: "the semaphore went";
+            Removed: "while it waits";
             IsScheduler: "the caller is a scheduler";
             Flow: "others have the semaphore, too, and the caller may not use what has its label", "while it waits: it is tainted";
             AccountExhausted: "no frame left for the labels of a caller that it taints";
@@ -529,11 +538,12 @@ macro_rules! ways {
             Empty: "nothing stands there";
             Revoked: "what stood there was revoked";
             WrongKind: "no port", "what is to become V is no label";
-            BadArgument: "neither RECEIVE nor SEND", "the port's messages are taken at another one";
+            BadArgument: "neither RECEIVE nor SEND";
+            NotInbox: "a port with another inbox";
             NoRight: "the entry lacks USE", "that of the label lacks WRITE";
             Timeout: "the deadline passed without a message";
             Cancelled: "another thread ended the wait";
-            PeerDied: "the port went";
+            Removed: "while it waits";
             IsScheduler: "the caller is a scheduler";
             Flow: "others may receive there, too, and the caller may not use what has its label", "while it waits: it is tainted";
             AccountExhausted: "no frame left for the labels of a caller that it taints";
@@ -547,7 +557,8 @@ macro_rules! ways {
             Revoked: "what stood there was revoked", "or what comes along was";
             TooDerived: "a chain of copies, from the original of what comes along on, longer than" MAX_DERIVATION;
             WrongKind: "no port", "no label", "what comes along is a kernel operation or a call entry";
-            BadArgument: "neither RECEIVE nor SEND", "more bytes than a message of the port has";
+            BadArgument: "neither RECEIVE nor SEND";
+            TooLong: "more bytes than a message of the port has";
             NoRight: "the entry lacks WRITE", "that of a label READ, or of what comes along COPY";
             NotOwned: "the caller does not own a handle that it decontaminates";
         }

@@ -514,7 +514,7 @@ fn mistakes_of_a_row_are_reported() {
 fn errors_of_an_operation_are_its_own_those_of_its_operands_and_those_of_its_ways() {
     use abi::Error::*;
     let errors =
-        |mask: u64| abi::Error::ALL.iter().copied().filter(|error| mask >> *error as u32 & 1 != 0).collect::<Vec<_>>();
+        |mask: u128| abi::Error::ALL.iter().copied().filter(|error| mask >> *error as u32 & 1 != 0).collect::<Vec<_>>();
     assert_eq!(errors(op::ERRORS[op::CLOCK]), []);
     assert_eq!(errors(op::ERRORS[op::LOG]), [BadArgument, Flow]);
     let by_labels = [AccountExhausted, NoFrames, Flow];
@@ -524,7 +524,7 @@ fn errors_of_an_operation_are_its_own_those_of_its_operands_and_those_of_its_way
         all
     };
     assert_eq!(sorted(errors(op::ERRORS[op::DOMAIN_KILL])), sorted([&of_domain[..], &by_labels].concat()));
-    assert_eq!(errors(op::ERRORS[op::INFO]), [BadIndex, Empty, Revoked, WrongKind, NoRight, BadArgument]);
+    assert_eq!(errors(op::ERRORS[op::INFO]), [BadIndex, Empty, Revoked, WrongKind, NoRight, BadArgument, AtEnd]);
     assert_eq!(
         errors(op::ERRORS[op::ACTIVATION_SET]),
         [BadIndex, BadAddress, BadArgument, AccountExhausted, NoFrames, Again, NotAligned, Reserved]
@@ -547,13 +547,13 @@ fn each_error_has_a_text_and_is_its_code() {
 
 #[test]
 fn only_a_call_ends_with_an_error_that_no_row_names() {
-    use abi::Error::{Busy, Confined, Full, NoDeadline, Registers, TooDeep, TooOften, Unknown, WindowGone};
+    use abi::Error::{Busy, Confined, Full, NoDeadline, NoHandler, Registers, TooDeep, TooOften, Unknown, WindowGone};
     let named =
         op::ERRORS.into_iter().chain(op::SEMAPHORE_ERRORS).chain(op::PORT_ERRORS).fold(0, |all, errors| all | errors);
     let others: Vec<_> = abi::Error::ALL.iter().filter(|error| named >> **error as u32 & 1 == 0).collect();
     assert_eq!(
         others,
-        [Busy, TooDeep, WindowGone, Registers, TooOften, Full, NoDeadline, Confined, Unknown]
+        [Busy, TooDeep, WindowGone, Registers, TooOften, Full, NoDeadline, Confined, Unknown, NoHandler]
             .iter()
             .collect::<Vec<_>>()
     );

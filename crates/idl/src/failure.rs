@@ -131,8 +131,7 @@ impl<E: fmt::Display> fmt::Display for Failure<E> {
             Self::Transport(abi::Error::Empty) => f.write_str("there is no such service"),
             // Of a portal whose server is gone.
             Self::Transport(abi::Error::Revoked) => f.write_str("the service is not there at present"),
-            // The nucleus says `BadArgument` of a portal of another shape.
-            Self::Transport(abi::Error::BadArgument) => {
+            Self::Transport(abi::Error::BadControl) => {
                 f.write_str("the server speaks another interface, of another kind")
             }
             Self::Transport(error) => error.fmt(f),

@@ -18,10 +18,20 @@ pub const BAD_WINDOW: u64 = Protocol::BadWindow as u64;
 /// cannot pay for its tables. The same call without a window shows whether it was that.
 #[cold]
 pub fn is_of_window(error: Error) -> bool {
-    use Error::{AccountExhausted, BadAddress, BadArgument, NotMapped, PageRights, Registers, Reserved, WindowGone};
+    use Error::{
+        AccountExhausted, BadAddress, BadArgument, BadControl, NotMapped, PageRights, Registers, Reserved, WindowGone,
+    };
     matches!(
         error,
-        NotMapped | PageRights | BadAddress | Reserved | Registers | BadArgument | WindowGone | AccountExhausted
+        NotMapped
+            | PageRights
+            | BadAddress
+            | Reserved
+            | Registers
+            | BadArgument
+            | BadControl
+            | WindowGone
+            | AccountExhausted
     )
 }
 

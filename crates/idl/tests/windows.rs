@@ -251,14 +251,17 @@ fn less_than_a_page_goes_in_the_message() {
 #[test]
 fn what_no_window_can_carry_goes_in_messages() {
     use Error::{
-        AccountExhausted, BadAddress, BadArgument, NotMapped, PageRights, PeerDied, Registers, Reserved, WindowGone,
+        AccountExhausted, BadAddress, BadArgument, BadControl, NotMapped, PageRights, PeerDied, Registers, Reserved,
+        WindowGone,
     };
     let loopback = Loopback::new();
     let client = StoreClient(&loopback);
     let mut room = pages(2);
     let into = bytes(&mut room);
     allow(&loopback, into);
-    for error in [NotMapped, PageRights, BadAddress, Reserved, Registers, BadArgument, WindowGone, AccountExhausted] {
+    for error in
+        [NotMapped, PageRights, BadAddress, Reserved, Registers, BadArgument, BadControl, WindowGone, AccountExhausted]
+    {
         loopback.refuses.set(Some(error));
         into.fill(0);
         assert_eq!(client.get(9, into), Ok(MESSAGE_BYTES), "{error:?}");

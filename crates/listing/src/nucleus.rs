@@ -45,6 +45,8 @@ pub const RETURN_KEPT: u64 = BASE - 0x4000;
 pub const RETURN_WITH_CONTROL: u64 = BASE - 0x4800;
 /// A call is refused.
 pub const REFUSE_CALL: u64 = BASE - 0x5000;
+/// A call is refused for its control word.
+pub const REFUSE_CONTROL: u64 = BASE - 0x5800;
 /// A return is refused.
 pub const REFUSE_RETURN: u64 = BASE - 0x6000;
 /// Where the code stands.
@@ -72,11 +74,12 @@ pub const TARGETS: Targets = Targets {
     return_slowly_with_control: RETURN_WITH_CONTROL,
     return_slowly_kept: RETURN_KEPT,
     refuse_call: REFUSE_CALL,
+    refuse_control: REFUSE_CONTROL,
     refuse_return: REFUSE_RETURN,
 };
 
 /// Names of the places where portal code goes on, and of its return.
-pub const PLACES: [&str; 9] = [
+pub const PLACES: [&str; 10] = [
     "call_slowly",
     "call_slowly_with_control",
     "return_slowly",
@@ -84,6 +87,7 @@ pub const PLACES: [&str; 9] = [
     "return_slowly_with_control",
     "return_slowly_kept",
     "refuse_call",
+    "refuse_control",
     "refuse_return",
     "back",
 ];
@@ -98,6 +102,7 @@ pub fn target_name(address: u64) -> Option<&'static str> {
         RETURN_WITH_CONTROL,
         RETURN_KEPT,
         REFUSE_CALL,
+        REFUSE_CONTROL,
         REFUSE_RETURN,
     ];
     places.iter().zip(PLACES).find(|(place, _)| **place == address).map(|(_, name)| name)

@@ -203,7 +203,9 @@ pub struct Targets {
     pub return_slowly_kept: u64,
     /// The call is refused as `BadArgument`: all registers are the caller's.
     pub refuse_call: u64,
-    /// The same for a return.
+    /// The same, as `BadControl`.
+    pub refuse_control: u64,
+    /// As [`Self::refuse_call`], for a return.
     pub refuse_return: u64,
 }
 

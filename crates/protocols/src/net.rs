@@ -44,6 +44,7 @@ codes! {
         13 NotAllowed "this entry of the socket may not do it"
         14 BadName "not a name that can be asked for"
         15 BadSize "the buffers of a connection have 1 to 4 pages each way"
+        16 Failed "sigma0 gives no memory for it"
     }
 }
 

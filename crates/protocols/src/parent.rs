@@ -18,6 +18,7 @@ codes! {
         11 Confined "not for a program that may reach only what is on a list"
         12 Flow "names are everybody's: a tainted program publishes none, a tainted component each once"
         13 NotTrusted "only for components that are `trusted` in the system description"
+        14 Failed "it could not be done: dmesg says why"
     }
 }
 

@@ -29,11 +29,12 @@ codes! {
         21 NoStandby "no scheduler stands by yet to take over its CPU: try again (by force it is ended all the same)"
         22 Confined "not for a program that may reach only what is on a list"
         23 TooSmall "it does not fit the memory that it gets: give it a larger `account` in the system description"
-        24 Failed "it could not be started: dmesg says why"
+        24 Failed "it could not be done: dmesg says why"
         25 Flow "compartments forbid it: `explain` says why"
         26 TooManyThreads "programs have as many threads as they can have: end one (ps, kill)"
         27 NoSuchList "no such list"
         28 NoRoom "the caller has no room for an entry of this list"
+        29 TooManyWaits "too many calls wait for programs: end one (ps, kill)"
     }
 }
 

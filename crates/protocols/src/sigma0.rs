@@ -8,14 +8,17 @@ codes! {
         1 AccountExhausted "the account has no frames left"
         2 NoFrames "no free block of this size"
         3 Occupied "something is mapped there already"
-        4 BadAddress "not aligned, or outside of what may be mapped"
-        5 BadRights "writable and executable, or no rights that exist"
+        4 BadAddress "not an address of user space"
+        5 BadRights "a right or a size that there is not"
         6 NotManaged "not a domain that this caller handed over"
         7 Full "as many domains or accounts as this caller may hand over"
         8 Failed "the nucleus refused an entry"
         9 NotAnAccount "not an account that may be drawn from"
         10 NotADomain "not a domain that may be changed"
         11 NotRoottask "only roottask may, before it starts others"
+        12 NotAligned "not a multiple of the size"
+        13 Reserved "message areas or windows are there"
+        14 WritableCode "a page is never both writable and executable"
     }
 }
 

@@ -11,10 +11,12 @@ codes! {
         4 NotWritable "this stream cannot be written"
         5 Failed "the device behind the stream failed"
         6 NotAllowed "this entry of the stream may not do it"
-        7 NotASemaphore "not a semaphore, or one that may not be raised"
-        8 NotADomain "not a domain, or one that takes no entry at this index"
+        7 NotASemaphore "not a semaphore that may be raised"
+        8 NotADomain "not a domain that takes an entry at this index"
         9 NoSpace "no room for files is left: df shows how much there is, rm makes some"
         10 Flow "its compartment forbids it: `explain` says why"
+        11 TooManyWaits "too many calls wait there: end one (ps, kill)"
+        12 Awaited "another call waits at this end of the pipe"
     }
 }
 

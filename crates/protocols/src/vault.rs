@@ -6,10 +6,12 @@ use idl::{codes, interface};
 codes! {
     /// Why the vault refused.
     pub enum VaultError {
-        1 NoMemory "no room for the page in the vault's account, or for its tables in the component's"
+        1 NoMemory "the vault has no memory left"
         2 BadAddress "not the address of a free page"
         3 TooMany "the vault has no page of this index"
         4 NoSuchPage "there is no such page"
+        5 NoTables "the component's account has no frames left for tables"
+        6 Gone "the component does not run any more"
     }
 }
 

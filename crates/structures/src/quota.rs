@@ -93,7 +93,7 @@ pub trait Paying: Copy + PartialEq {
             to.quota().used.update(|used| used - frames);
             self.quota().limit.update(|limit| limit - frames);
         } else {
-            return Err(Error::BadArgument);
+            return Err(Error::NotParent);
         }
         Ok(())
     }

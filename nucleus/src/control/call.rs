@@ -61,7 +61,7 @@ fn window_of(
     // Word 4 holds one of window, badge and deadline.
     match word {
         Some(word) if control & (Control::MINT | Control::DEADLINE) == 0 => Ok(Some(word)),
-        _ => Err(Error::BadArgument),
+        _ => Err(Error::BadControl),
     }
 }
 
@@ -75,7 +75,7 @@ fn deadline_of(caller: Ref<Activation>, entry: Ref<Entry>, control: Control) -> 
     }
     if control.0 & Control::MINT != 0 {
         // Word 4 holds either badge or deadline.
-        return Err(Error::BadArgument);
+        return Err(Error::BadControl);
     }
     if caller.thread.get().is_none_or(is_seat) {
         return Err(Error::IsScheduler);
@@ -286,7 +286,7 @@ fn call(
 #[inline(always)]
 fn along(letters: Option<Letters>, words: &[u64; REGISTER_WORDS], control: u64) -> Result<(Control, u64), Error> {
     match letters {
-        None if control & !Control::VALID != 0 => Err(Error::BadArgument),
+        None if control & !Control::VALID != 0 => Err(Error::BadControl),
         None if Control(control).length() > MESSAGE_BYTES => Err(Error::BadArgument),
         None => Ok((Control(control), words[4])),
         Some(letters) => letters.along(words),
@@ -351,7 +351,7 @@ extern "C" fn return_slowly(callee: Ref<Activation>) -> ! {
         Err(error) => refuse_return(callee, error),
     };
     if control.0 & (Control::NO_WAIT | Control::DEADLINE | Control::WINDOW) != 0 {
-        refuse_return(callee, Error::BadArgument)
+        refuse_return(callee, Error::BadControl)
     }
     let mut received = 0;
     if !caller.domain.is_dead() {

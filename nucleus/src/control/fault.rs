@@ -36,7 +36,7 @@ pub fn page_fault(activation: Ref<Activation>, address: u64, code: u64) -> ! {
             activation.entry.set(address);
             upcall(activation, PAGE_FAULT[slot], [address, activation.registers.pc.get(), code, 0, 0], 0)
         }
-        None => Error::Empty,
+        None => Error::NoHandler,
     };
     activation.condemn(status::PAGE_FAULT, [address, code, error as u64]);
     condemned(activation)
@@ -65,6 +65,7 @@ fn upcall(activation: Ref<Activation>, index: usize, words: [u64; 5], bytes: usi
     }
     let entry = match activation.domain.entry(index, Kind::Call, 0) {
         Ok(entry) => entry,
+        Err(Error::Empty) => return Error::NoHandler,
         Err(error) => return error,
     };
     call::upcall(activation, entry, words, Control::bytes(bytes))

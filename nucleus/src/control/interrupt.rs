@@ -17,7 +17,7 @@ static TABLE: Nucleus<[Line; LINES]> =
 
 /// Takes the line for its one original entry.
 pub fn take(held: Held, line: usize) -> Result<(), Error> {
-    let line = TABLE.get(held).get(line).ok_or(Error::BadArgument)?;
+    let line = TABLE.get(held).get(line).ok_or(Error::NotThere)?;
     if line.taken.replace(true) {
         return Err(Error::Taken);
     }

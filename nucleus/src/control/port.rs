@@ -334,7 +334,7 @@ pub const ENTRY_SHIFT: u32 = 32;
 /// judged as for any object.
 pub fn may_receive(by: Ref<Activation>, entry: Ref<Entry>, port: Ref<Port>) -> Result<(), Stop> {
     if port.inbox.get() != Some(port) {
-        return Err(Error::BadArgument.into());
+        return Err(Error::NotInbox.into());
     }
     let (own, label) = (by.domain, labels::of_object(port));
     if port.semaphore.is_shared.get() && (own.is_barred.get() || label != PLAIN) && !entry.allows(own, own) {

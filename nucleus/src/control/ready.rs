@@ -217,11 +217,14 @@ pub fn move_away(thread: Ref<Thread>) -> bool {
 #[cold]
 pub fn hand_over_to(held: Held, what: u64, number: u64) -> Result<u64, Error> {
     let target = (what as usize).wrapping_sub(hand_to(0) as usize);
-    let target = cpu::of(held, target).filter(|cpu| cpu.seat.get().is_some()).ok_or(Error::BadArgument)?;
+    let target = cpu::of(held, target).ok_or(Error::NotThere)?;
+    if target.seat.get().is_none() {
+        return Err(Error::NoScheduler);
+    }
     let found = numbers::by_number(held, number as usize).filter(|thread| thread.runs.get() == Runs::Ready);
     let thread = found.ok_or(Error::NotRunnable)?;
     if !thread.may_run_on(target) {
-        return Err(Error::BadArgument);
+        return Err(Error::OtherCpu);
     }
     let is_same = |word| ThreadWord(word).number() == number as usize;
     let posted = thread.posted.get() as u32;

@@ -18,8 +18,10 @@ pub const PATIENCE_MICROSECONDS: u64 = 10_000;
 pub fn take_seat(domain: Ref<Domain>, entry: u64, stack: u64, which: u64) -> Result<u64, Error> {
     let held = domain.held();
     const STANDBY: u64 = 1;
-    let target = usize::try_from(which >> 8).ok().and_then(|number| cpu::of(held, number));
-    let target = target.filter(|_| which & 0xff & !STANDBY == 0).ok_or(Error::BadArgument)?;
+    if which & 0xff & !STANDBY != 0 {
+        return Err(Error::BadArgument);
+    }
+    let target = usize::try_from(which >> 8).ok().and_then(|number| cpu::of(held, number)).ok_or(Error::NotThere)?;
     // A scheduler sees when the threads of all domains run, whatever taints these.
     if !owns_all(&domain.labels()) {
         return Err(Error::NotOwned);

@@ -128,7 +128,7 @@ impl Ref<Semaphore> {
     pub fn dismiss_one(self) -> bool {
         let Some(activation) = self.waiters.head() else { return false };
         self.give_up(activation);
-        activation.end_wait(Err(Error::PeerDied));
+        activation.end_wait(Err(Error::Removed));
         true
     }
 

@@ -43,6 +43,7 @@ unsafe extern "C" {
     pub fn portal_return_with_control();
     pub fn portal_return_kept();
     pub fn portal_refuse_call();
+    pub fn portal_refuse_control();
     pub fn portal_refuse_return();
     /// Code of the entries for kernel operations.
     pub fn op_thread_id();

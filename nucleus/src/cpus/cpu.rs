@@ -96,7 +96,7 @@ pub fn mask(held: Held) -> u64 {
 /// Those of the `wanted` CPUs that have joined: at least one, and all of them `allowed`.
 pub fn check_mask(held: Held, wanted: u64, allowed: u64) -> Result<u64, Error> {
     match wanted & mask(held) {
-        0 => Err(Error::BadArgument),
+        0 => Err(Error::NotThere),
         found if found & !allowed != 0 => Err(Error::AboveOwn),
         found => Ok(found),
     }

@@ -248,10 +248,10 @@ pub fn map_archive_page(domain: Ref<Domain>, address: u64, frame: Frame, rights:
 pub fn map_fdt_page(domain: Ref<Domain>, address: u64, page: u64) -> Result<u64, Error> {
     let tree = memory::device_tree();
     if tree.bytes == 0 {
-        return Err(Error::Empty);
+        return Err(Error::NotThere);
     }
     let (first, last) = (tree.start / 4096, (tree.start + tree.bytes - 1) / 4096);
-    let frame = first.checked_add(page).filter(|frame| *frame <= last).ok_or(Error::BadArgument)?;
+    let frame = first.checked_add(page).filter(|frame| *frame <= last).ok_or(Error::NotThere)?;
     map_archive_page(domain, address, frame as Frame, MAP_READ)?;
     Ok((tree.start % 4096) | (tree.bytes << 12))
 }
@@ -261,9 +261,11 @@ pub fn map_device_page(domain: Ref<Domain>, address: u64, physical: u64) -> Resu
     let held = domain.held();
     const PHYSICAL_END: u64 = 1 << 40;
     let frame = (physical / 4096) as Frame;
-    let is_other = frames::may_be_ram(held, frame) || memory::is_of_interrupts(physical);
-    if !physical.is_multiple_of(4096) || physical >= PHYSICAL_END || is_other {
+    if !physical.is_multiple_of(4096) || physical >= PHYSICAL_END {
         return Err(Error::BadArgument);
+    }
+    if frames::may_be_ram(held, frame) || memory::is_of_interrupts(physical) {
+        return Err(Error::Withheld);
     }
     let slot = space::find_or_make(domain, address)?;
     if slot.is_used() {
@@ -368,7 +370,7 @@ pub fn tear(from: Ref<Domain>, torn: u64, to: Ref<Domain>, at: u64) -> Result<u6
         return Err(Error::BadArgument.into());
     }
     if at == 0 {
-        return Err(Error::NotAccepted.into());
+        return Err(Error::NoTearing.into());
     }
     if from == to {
         return Err(Error::SameDomain.into());

@@ -134,7 +134,7 @@ pub fn make_step(maker: Ref<Activation>, text: &[u8]) -> Result<usize, Stop> {
     match maker.progress.get() {
         BEGUN => {
             let mut reading = shapes.asked.get();
-            if reading.go_on(text, LETTERS).map_err(|_| Error::BadArgument)? {
+            if reading.go_on(text, LETTERS).map_err(|_| Error::BadSpecification)? {
                 maker.progress.set(READ);
             }
             shapes.asked.set(reading);
@@ -155,7 +155,7 @@ pub fn make_step(maker: Ref<Activation>, text: &[u8]) -> Result<usize, Stop> {
     }
     // Nobody gets a shape of which only the beginning is there: its place stays free.
     if progress.extent.length > PLACE - AT_ONCE {
-        return Err(Error::BadArgument.into());
+        return Err(Error::NotOffered.into());
     }
     Ok(number)
 }
@@ -172,7 +172,7 @@ fn find(held: Held) -> Result<(), Error> {
     let is_known = |number: &usize| shapes.places[*number].specification.get() == specification;
     let is_other = specification.call.has_control() && !WITH_CONTROL.iter().any(is_known);
     if specification.needs_trust() || is_other {
-        return Err(Error::BadArgument);
+        return Err(Error::NotOffered);
     }
     let mut found = None;
     for (number, place) in shapes.places.iter().enumerate() {
@@ -345,6 +345,7 @@ fn targets() -> Targets {
         return_slowly_with_control: address(assembly::portal_return_with_control),
         return_slowly_kept: address(assembly::portal_return_kept),
         refuse_call: address(assembly::portal_refuse_call),
+        refuse_control: address(assembly::portal_refuse_control),
         refuse_return: address(assembly::portal_refuse_return),
     }
 }

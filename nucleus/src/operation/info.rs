@@ -25,7 +25,7 @@ pub fn report(activation: Ref<Activation>, what: u64, position: u64) -> Result<u
             let is_own = |domain: Ref<Domain>| domain.maker == Some(activation.domain);
             let is_wanted = |domain: Ref<Domain>| what & info::ENDED == 0 || domain.is_dead() && is_own(domain);
             let is_listed = |domain| is_wanted(domain) && is_seen(domain);
-            let domain = domain::newest_below(activation, position, is_listed)?.ok_or(Error::Empty)?;
+            let domain = domain::newest_below(activation, position, is_listed)?.ok_or(Error::AtEnd)?;
             write(activation, domain_record(domain));
             Ok(if domain.next_domain().is_some() { domain.number } else { 0 })
         }
@@ -46,7 +46,7 @@ pub fn report(activation: Ref<Activation>, what: u64, position: u64) -> Result<u
                     activation.progress.set(end);
                     Err(Stop::Repeat)
                 }
-                None => Err(Error::Empty.into()),
+                None => Err(Error::AtEnd.into()),
             }
         }
         info::FRAMES => {
@@ -88,7 +88,7 @@ pub fn report(activation: Ref<Activation>, what: u64, position: u64) -> Result<u
             // In the table of the domain that the position names, or of the next older domain if that is gone.
             let (number, index) = info::Portal::place(position);
             let below = if position == 0 { 0 } else { number + 1 };
-            let domain = domain::newest_below(activation, below, is_seen)?.ok_or(Error::Empty)?;
+            let domain = domain::newest_below(activation, below, is_seen)?.ok_or(Error::AtEnd)?;
             let named = domain.number + 1 == below;
             let (record, next) = next_portal(domain, if named { index as usize } else { 0 }, is_seen);
             write(activation, record);
@@ -99,13 +99,13 @@ pub fn report(activation: Ref<Activation>, what: u64, position: u64) -> Result<u
             })
         }
         info::SHAPE => {
-            let record = shapes::record(held, position).ok_or(Error::Empty)?;
+            let record = shapes::record(held, position).ok_or(Error::AtEnd)?;
             write(activation, record);
             Ok(shapes::first_from(held, record.number + 1).unwrap_or(0))
         }
         info::CODE => {
             let (number, byte) = info::Code::place(position);
-            let code = shapes::code(held, number as usize, byte as usize).ok_or(Error::Empty)?;
+            let code = shapes::code(held, number as usize, byte as usize).ok_or(Error::AtEnd)?;
             write(activation, code);
             let next = byte + code.bytes.len() as u64;
             let more = shapes::code(held, number as usize, next as usize);
@@ -113,7 +113,7 @@ pub fn report(activation: Ref<Activation>, what: u64, position: u64) -> Result<u
         }
         info::CPU => {
             let number = usize::try_from(position).ok().filter(|number| *number < cpu::present(held));
-            let number = number.ok_or(Error::Empty)?;
+            let number = number.ok_or(Error::AtEnd)?;
             write(activation, cpu_record(held, number));
             Ok(if number + 1 < cpu::present(held) { position + 1 } else { 0 })
         }

@@ -25,7 +25,7 @@ const ENTRIES: usize = 32;
 pub fn set_key(operands: &Operands) -> Result<u64, Error> {
     let handles = HANDLES.get(operands.held());
     if handles.get().is_some() {
-        return Err(Error::Taken);
+        return Err(Error::HasKey);
     }
     // SAFETY: the message area is a page of the nucleus, in the direct map, so it is aligned and longer than a key.
     handles.set(Some(Handles::new(unsafe { *(operands.0.message_kernel as *const [u64; 2]) })));
@@ -212,7 +212,7 @@ fn new_handle(operands: &Operands) -> Result<Handle, Stop> {
     if let Some(handle) = Handle::new(progress.get() ^ IS_HANDLE) {
         return Ok(handle);
     }
-    let mut made = handles.get().ok_or(Error::Empty)?;
+    let mut made = handles.get().ok_or(Error::NoKey)?;
     let mut next = Next::Again;
     in_steps(operands, || {
         made = handles.get().unwrap_or(made);

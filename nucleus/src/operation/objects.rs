@@ -357,7 +357,7 @@ pub fn machine(operands: &Operands) -> Outcome {
         }
         op::MACHINE_INTERRUPT => {
             let (place, index) = operands.vacancy(operands.own(), 3)?;
-            let line = usize::try_from(value).map_err(|_| Error::BadArgument)?;
+            let line = usize::try_from(value).map_err(|_| Error::NotThere)?;
             interrupt::take(held, line)?;
             place.fill(Content::plain(Kind::Interrupt, value), None)?;
             Ok(index as u64)
@@ -400,7 +400,7 @@ pub fn machine(operands: &Operands) -> Outcome {
         op::MACHINE_THREADS => {
             operands.entry(0, Kind::Machine, rights::CONTROL)?;
             if ready::has_scheduler(held) {
-                return Err(Error::Taken.into());
+                return Err(Error::TooLate.into());
             }
             // Clearing the frame here delays no thread: no scheduler has a seat yet.
             Ok(numbers::add_page(operands.own().account)? as u64)

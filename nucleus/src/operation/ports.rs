@@ -71,7 +71,7 @@ fn judged(by: Ref<Activation>, entry: Ref<Entry>) -> Outcome {
 /// message is taken.
 fn send(by: Ref<Activation>, port: Ref<Port>, bytes: u64, along: usize) -> Outcome {
     if bytes > port.bytes.get() as u64 {
-        return Err(Error::BadArgument.into());
+        return Err(Error::TooLong.into());
     }
     let entry = match along {
         0 => None,

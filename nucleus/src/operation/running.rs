@@ -129,7 +129,7 @@ pub fn thread_ex_regs(operands: &Operands) -> Outcome {
         return Err(Error::ThreadRuns.into());
     }
     cpu::stop_cpu_of(thread);
-    let Some(bottom) = thread.bottom.get().filter(|_| !thread.ended.get()) else { return Err(Error::PeerDied.into()) };
+    let Some(bottom) = thread.bottom.get().filter(|_| !thread.ended.get()) else { return Err(Error::Ended.into()) };
     let (pc, stack) = (operands.word(1), operands.word(2));
     for address in [pc, stack] {
         if address != NEVER {
@@ -171,7 +171,7 @@ pub fn io(held: Held, ports: u64, offset: u64, value: u64, _: u64, direction: u6
     let (first, count) = (entry.word0.get() & 0xffff, entry.word0.get() >> 16);
     let bytes = if direction >= op::IO_READ_LONG { 4 } else { 1 };
     if offset >= count || count - offset < bytes {
-        return Err(Error::BadArgument).into();
+        return Err(Error::NotItsPorts).into();
     }
     let port = (first + offset) as u16;
     match direction {

@@ -6,7 +6,7 @@ use abi::Error;
 /// all errors would make the nucleus larger by 2 KiB.
 pub const fn reason(error: Error) -> &'static str {
     match error {
-        Error::Empty => const { Error::Empty.text_alone() },
+        Error::NoHandler => const { Error::NoHandler.text_alone() },
         Error::Revoked => const { Error::Revoked.text_alone() },
         Error::NoRight => const { Error::NoRight.text_alone() },
         Error::PageRights => const { Error::PageRights.text_alone() },

@@ -644,13 +644,13 @@ fn unexpected() -> Result<(), &'static str> {
         let all = (0..8).map(|bit| Control::expecting(expected ^ 1 << bit).0);
         for (number, control) in all.chain(others).enumerate() {
             let words = [Entry::OWN.0 as u64, 8, 8, 8, 8, control];
-            not_called(shape.entry(), number % 2 == 1, words, |caller| refused(caller, Error::BadArgument))?;
+            not_called(shape.entry(), number % 2 == 1, words, |caller| refused(caller, Error::BadControl))?;
         }
     }
     // A message is not what others expect, either.
     for what in 0..8 {
         let words = [1, 2, 3, 4, 5, Control::expecting(1 << what).0];
-        not_called(Entry::OWN, what % 2 == 1, words, |caller| value(caller, Error::BadArgument as u64, Some(0)))?;
+        not_called(Entry::OWN, what % 2 == 1, words, |caller| value(caller, Error::BadControl as u64, Some(0)))?;
     }
     Ok(())
 }

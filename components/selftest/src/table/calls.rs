@@ -261,7 +261,7 @@ fn cancelled(turn: &mut Turn) -> Result<(), &'static str> {
     let work = move || call_plainly(entry, mode, 0);
     let victim = play(turn, 2, work, |victim| match op::thread_cancel(victim.entry()) {
         Ok(()) => Ok(()),
-        Err(Error::PeerDied) if matches!(when, After | Race) => Ok(()),
+        Err(Error::Ended) if matches!(when, After | Race) => Ok(()),
         Err(error) => Err(error.text()),
     })?;
     if when != Race {
@@ -441,7 +441,7 @@ fn two_split(turn: &mut Turn) -> Result<(), &'static str> {
     second.go();
     turn.delay();
     op::entry_remove(Entry::OWN, narrow.child.domain.entry()).map_err(text)?;
-    one_of(second.finish()?, &[0, Error::PeerDied as u64])?;
+    one_of(second.finish()?, &[0, Error::Ended as u64])?;
     let victim = Arc::into_inner(victim).ok_or("somebody keeps the victim")?;
     let result = victim.finish()?;
     match (turn.when, result) {

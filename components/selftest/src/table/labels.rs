@@ -334,7 +334,7 @@ fn amid(turn: &mut Turn) -> Result<(), &'static str> {
 
 /// Of a page that one child tears away for the other one, exactly one has it, whichever of them changes its labels, and when.
 fn tears(turn: &mut Turn, change: Change, way: Way) -> Result<(), &'static str> {
-    const NOT_ACCEPTED: u64 = Error::NotAccepted as u64;
+    const NO_TEARING: u64 = Error::NoTearing as u64;
     CLOSED.0[0].store(0, Ordering::SeqCst);
     let caller = Side::with(2, |child| {
         child.grant(granted())?;
@@ -366,7 +366,7 @@ fn tears(turn: &mut Turn, change: Change, way: Way) -> Result<(), &'static str> 
     match turn.when {
         After => hold(result == 0, "another result")?,
         // The change may have the activation that accepts pages.
-        Race => one_of(result, &[0, forbidden, NOT_ACCEPTED])?,
+        Race => one_of(result, &[0, forbidden, NO_TEARING])?,
         _ => one_of(result, &[forbidden])?,
     }
     let has = |side: &Side, address| side.child.has(address, &CLOSED).map_err(text);
@@ -374,7 +374,7 @@ fn tears(turn: &mut Turn, change: Change, way: Way) -> Result<(), &'static str> 
     hold(there != here, "both have the page, or nobody")?;
     match (turn.when, result) {
         (Race, FLOW) => {}
-        (Before, FLOW) | (_, NOT_ACCEPTED) => hold(here, "a page is gone, though the call was refused")?,
+        (Before, FLOW) | (_, NO_TEARING) => hold(here, "a page is gone, though the call was refused")?,
         _ => hold(there, "the page did not come")?,
     }
     Ok(())

@@ -77,7 +77,7 @@ fn cancelled(turn: &mut Turn) -> Result<(), &'static str> {
     let victim = play(turn, 1, work, |victim| match op::thread_cancel(victim.entry()) {
         Ok(()) => Ok(()),
         // It may have ended.
-        Err(Error::PeerDied) if when == After => Ok(()),
+        Err(Error::Ended) if when == After => Ok(()),
         Err(error) => Err(error.text()),
     })?;
     op::v(entry).map_err(text)?;
@@ -107,9 +107,9 @@ fn removed(turn: &mut Turn) -> Result<(), &'static str> {
     let result = victim.finish()?;
     match when {
         Before => hold(result == Error::Revoked as u64, "not revoked"),
-        Asleep => hold(result == Error::PeerDied as u64, "no dead peer"),
+        Asleep => hold(result == Error::Removed as u64, "it is not removed"),
         After => hold(result == Error::Timeout as u64, "no time-out"),
-        _ => one_of(result, &[Error::Revoked as u64, Error::PeerDied as u64]),
+        _ => one_of(result, &[Error::Revoked as u64, Error::Removed as u64]),
     }
 }
 

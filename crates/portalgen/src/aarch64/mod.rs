@@ -346,7 +346,7 @@ impl Generator {
             let half = Half::new(self, &specification.result, specification.state, None, has_window);
             while !progress.is_call && code.effort() < effort {
                 if progress.step == 0 {
-                    half.write_jumps(code, targets.return_slowly, targets.refuse_return);
+                    half.write_jumps(code, [targets.return_slowly, targets.refuse_return, targets.refuse_control]);
                     progress.extent.back = code.length();
                 }
                 let jumps = half.jumps_before(code.base + progress.extent.back as u64);
@@ -359,7 +359,10 @@ impl Generator {
             let half = Half::new(self, letters, specification.state, specification.expects(), has_window);
             while !progress.is_done && code.effort() < effort {
                 if progress.step == 0 {
-                    half.write_jumps(code, targets.call_slow_path(letters), targets.refuse_call);
+                    half.write_jumps(
+                        code,
+                        [targets.call_slow_path(letters), targets.refuse_call, targets.refuse_control],
+                    );
                     progress.extent.call = code.length();
                 }
                 let jumps = half.jumps_before(code.base + progress.extent.call as u64);
@@ -376,7 +379,10 @@ impl Generator {
 #[derive(Clone, Copy)]
 struct Jumps {
     slowly: u64,
+    /// For more bytes than fit.
     refuse: u64,
+    /// For a control word of another shape.
+    refuse_control: u64,
 }
 
 /// A call, or a return.
@@ -411,22 +417,21 @@ impl<'a> Half<'a> {
         code.append(self.runs.get(run as usize, 1));
     }
     /// Writes the jumps before the half.
-    fn write_jumps(&self, code: &mut Code<'_, AArch64>, slowly: u64, refuse: u64) {
+    fn write_jumps(&self, code: &mut Code<'_, AArch64>, [slowly, refuse, refuse_control]: [u64; 3]) {
         code.part("jumps to the nucleus");
         code.jump(slowly);
-        if self.can_refuse() {
+        if self.letters.bytes().is_some() {
             code.jump(refuse);
         }
-    }
-    /// Where these stand, if the half begins at `begin`.
-    fn jumps_before(&self, begin: u64) -> Jumps {
-        match self.can_refuse() {
-            true => Jumps { slowly: begin - 8, refuse: begin - 4 },
-            false => Jumps { slowly: begin - 4, refuse: begin - 4 },
+        if self.expected.is_some() {
+            code.jump(refuse_control);
         }
     }
-    fn can_refuse(&self) -> bool {
-        self.expected.is_some() || self.letters.bytes().is_some()
+    /// Where these stand, if the half begins at `begin`. Those that are not there are not used.
+    fn jumps_before(&self, begin: u64) -> Jumps {
+        let refuse_control = begin - 4 * self.expected.is_some() as u64;
+        let refuse = refuse_control - 4 * self.letters.bytes().is_some() as u64;
+        Jumps { slowly: refuse - 4, refuse, refuse_control }
     }
     /// Whether a register has a word for the other side.
     fn passes(&self, register: X) -> bool {
@@ -445,7 +450,7 @@ impl<'a> Half<'a> {
     fn write_call(&self, code: &mut Code<'_, AArch64>, jumps: Jumps, back: u64, step: u8) -> bool {
         match step {
             0 => {
-                self.check_expected(code, jumps.refuse);
+                self.check_expected(code, jumps.refuse_control);
                 self.check_length(code, jumps.refuse);
             }
             1 => {

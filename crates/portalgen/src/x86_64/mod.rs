@@ -174,7 +174,7 @@ impl Generator {
                 if progress.step == 0 {
                     code.align(LINE);
                     progress.extent.call = code.length();
-                    half.check_expected(code, specification, targets.refuse_call);
+                    half.check_expected(code, specification, targets.refuse_control);
                 }
                 let is_last = half.write_call(code, targets, code.base, progress.step);
                 progress.end_step(is_last, code.length());

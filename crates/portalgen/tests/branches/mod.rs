@@ -10,8 +10,10 @@ use portalgen::{Letter, Letters, Specification};
 enum To {
     /// The slow path in the nucleus.
     Slowly,
-    /// The crossing is refused.
+    /// The crossing is refused: more bytes than fit.
     Refuse,
+    /// The call is refused: its control word is that of another shape.
+    RefuseControl,
     /// Further on in the code.
     On,
     /// Back: a loop.
@@ -22,7 +24,7 @@ enum To {
 type Branch = (&'static str, To);
 
 /// The caller's control word.
-const EXPECTS: Branch = ("the caller expects what goes along", To::Refuse);
+const EXPECTS: Branch = ("the caller expects what goes along", To::RefuseControl);
 /// The length that a word gives.
 const LENGTH: Branch = ("no more bytes than a message area has", To::Refuse);
 /// The control word of a message.
@@ -67,7 +69,8 @@ fn expected(isa: Isa, specification: &Specification, is_call: bool) -> Vec<Branc
     let mut all = Vec::new();
     let mut add = |there: bool, branches: &[Branch]| all.extend(branches.iter().filter(|_| there));
     add(is_aarch64, &[(JUMPS, To::Slowly)]);
-    add(is_aarch64 && (has_bytes || is_call && !has_control), &[(JUMPS, To::Refuse)]);
+    add(is_aarch64 && has_bytes, &[(JUMPS, To::Refuse)]);
+    add(is_aarch64 && is_call && !has_control, &[(JUMPS, To::RefuseControl)]);
     add(is_call && !has_control, &[EXPECTS]);
     add(has_bytes, &[LENGTH]);
     add(has_control, &[CONTROL]);
@@ -134,6 +137,9 @@ fn leads_to(isa: Isa, text: &str, at: usize, instructions: &[&str]) -> To {
     let target = text.rsplit(' ').next().unwrap_or(text);
     if target.starts_with("call_slowly") || target.starts_with("return_slowly") {
         return To::Slowly;
+    }
+    if target == "refuse_control" {
+        return To::RefuseControl;
     }
     if target.starts_with("refuse_") {
         return To::Refuse;

@@ -250,7 +250,8 @@ fn one_call<I: Isa>(mut random: Random, text: &str) -> Decisions {
 
     let mut expected = before.clone();
     if matches!(obstacle, Long | Unexpected) {
-        assert_eq!(end, End::Jumped(REFUSE_CALL), "{text}");
+        let refusal = if matches!(obstacle, Long) { REFUSE_CALL } else { REFUSE_CONTROL };
+        assert_eq!(end, End::Jumped(refusal), "{text}");
         same(&memory, &before, text);
         let left = processor.user();
         assert_eq!((left.words, &left.preserved, left.sp), (user.words, &user.preserved, user.sp), "{text}: refused");

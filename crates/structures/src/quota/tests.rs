@@ -192,7 +192,7 @@ fn move_to(from: usize, to: usize, frames: usize, world: &mut World) {
         assert_eq!(result, Ok(()));
         world.model[from].limit -= frames;
     } else {
-        assert_eq!(result, Err(Error::BadArgument));
+        assert_eq!(result, Err(Error::NotParent));
     }
 }
 

@@ -479,7 +479,7 @@ op_full:
     b leave_light
 
 // ---- calls: the fast path is portal code (crate `portalgen`), which continues here if it cannot do the call ----
-.globl portal_call_slowly, portal_call_with_control, portal_refuse_call
+.globl portal_call_slowly, portal_call_with_control, portal_refuse_call, portal_refuse_control
 portal_call_slowly:
 portal_call_with_control:
     SAVE_WORDS
@@ -491,6 +491,9 @@ portal_call_with_control:
     brk #0
 portal_refuse_call:
     b bad_argument
+portal_refuse_control:
+    mov x8, #E_BAD_CONTROL
+    b leave_refused
 
 // ---- return: entry 0 of every table ----
 .globl entry_return

@@ -346,7 +346,7 @@ op_full:
     jmp leave_light
 
 # ---- calls: the fast path is portal code (crate `portalgen`), which continues here if it cannot do the call ----
-.globl portal_call_slowly, portal_call_with_control, portal_refuse_call
+.globl portal_call_slowly, portal_call_with_control, portal_refuse_call, portal_refuse_control
 portal_call_slowly:                 # no control word: clears what portal code left in r10
     xor r10d, r10d
 portal_call_with_control:
@@ -360,6 +360,9 @@ portal_call_with_control:
     ud2
 portal_refuse_call:
     jmp bad_argument
+portal_refuse_control:
+    mov eax, E_BAD_CONTROL
+    jmp leave_refused
 
 # ---- return: entry 0 of every table ----
 .globl entry_return

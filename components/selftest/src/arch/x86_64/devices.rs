@@ -54,13 +54,13 @@ pub fn ports() -> Result<(), &'static str> {
     hold(read(&eight, 0) == Ok(1 << 31), "four bytes written are not read again")?;
     hold(read(&eight, 4) == Ok(HOST_BRIDGE), "not four bytes")?;
     for offset in [5, 6, 7, 8, 1 << 16, (1 << 32) - 4, NEVER - 3, NEVER] {
-        hold(read(&eight, offset) == Err(Error::BadArgument), "ports beyond the entry's were read")?;
-        hold(write(&eight, offset) == Err(Error::BadArgument), "ports beyond the entry's were written")?;
+        hold(read(&eight, offset) == Err(Error::NotItsPorts), "ports beyond the entry's were read")?;
+        hold(write(&eight, offset) == Err(Error::NotItsPorts), "ports beyond the entry's were written")?;
     }
     for count in 1..4 {
         let few = Owned::new(op::machine_ports(Entry::SPECIAL, 0xcf8, count).map_err(text)?);
-        hold(read(&few, 0) == Err(Error::BadArgument), "more ports than there are were read")?;
-        hold(write(&few, 0) == Err(Error::BadArgument), "more ports than there are were written")?;
+        hold(read(&few, 0) == Err(Error::NotItsPorts), "more ports than there are were read")?;
+        hold(write(&few, 0) == Err(Error::NotItsPorts), "more ports than there are were written")?;
     }
     let look = Owned::new(op::entry_duplicate(eight.entry(), rights::READ).map_err(text)?);
     hold(read(&look, 0) == Err(Error::NoRight) && write(&look, 0) == Err(Error::NoRight), "without the right")?;
