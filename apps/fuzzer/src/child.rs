@@ -149,15 +149,18 @@ impl Child {
 
     fn semaphores(&mut self) {
         let index = if self.random.once_in(3) { self.thing() } else { self.semaphore };
-        if !matches!(operation::entry_info(Entry::OWN, Entry(index as usize)), Ok((kind, _)) if kind != runtime::abi::rights::Kind::Call)
-        {
-            return;
-        }
+        let Ok((kind, _)) = operation::entry_info(Entry::OWN, Entry(index as usize)) else { return };
+        let [p, v] = match kind {
+            Kind::Call => return,
+            // The same numbers are operations of both.
+            Kind::Port => [histogram::RECEIVE, histogram::SEND],
+            _ => [histogram::P, histogram::V],
+        };
         let (row, status) = if self.random.once_in(2) {
-            (histogram::V, operation::v(Entry(index as usize)))
+            (v, operation::v(Entry(index as usize)))
         } else {
             let deadline = if self.random.once_in(8) { operation::clock() + self.random.below(20_000) } else { 0 };
-            (histogram::P, operation::p(Entry(index as usize), deadline))
+            (p, operation::p(Entry(index as usize), deadline))
         };
         self.histogram.count(row, status.err().map_or(0, |error| error as u64));
     }
@@ -174,9 +177,9 @@ impl Child {
         let once = |this: &mut Self, count| if this.random.once_in(count) { this.anything() } else { 0 };
         let (row, words) = if !takes {
             self.sent_to = index;
-            // Half of them fit any port.
-            let sizes = [0, 1, 8, 64, 65, 2048, 4096, 4097, u64::from(u32::MAX >> 8)];
-            let bytes = if self.random.once_in(2) { 0 } else { self.random.one(&sizes) };
+            // A sixth of them fits any port.
+            let sizes = [1, 64, 65, 2048, 4096, 4097, u64::from(u32::MAX >> 8)];
+            let bytes = if self.random.once_in(6) { 0 } else { self.random.one(&sizes) };
             let along = if self.random.once_in(6) { self.thing() } else { 0 };
             let what = op::SEND | bytes << 8 | along << 32;
             (histogram::SEND, [what, once(self, 12), once(self, 12), 0, 0, 0])
@@ -254,12 +257,16 @@ impl Child {
             op::ACCOUNT_NEW => [self.of_kind(Kind::Account), self.random.below(4), place, 0, 0, 0],
             op::ACCOUNT_MOVE => {
                 let own = layout::ACCOUNT as u64;
-                let (from, to) = self.random.one(&[(own, account), (account, own)]);
+                // Of the last neither is the other's parent.
+                let (from, to) = self.random.one(&[(own, account), (account, own), (account, account)]);
                 [from, to, self.random.below(3), 0, 0, 0]
             }
             op::ACTIVATION_NEW => [victim, stack, 0, 0, 0, 0],
             op::THREAD_NEW => [victim, layout::PROGRAM_START, stack, 0, self.random.below(8) | 1000 << 8, place],
-            op::THREAD_SCHEDULE => [self.of_kind(Kind::Thread), self.random.below(8) | 1000 << 8, 0, 0, 0, 0],
+            op::THREAD_SCHEDULE => {
+                let cpus = self.random.one(&[0, 1, 1 << 62, 1 << 63]);
+                [self.of_kind(Kind::Thread), self.random.below(8) | 1000 << 8, cpus, 0, 0, 0]
+            }
             op::ENTRY_COPY => {
                 let from = self.filled();
                 let from = self.random.one(&[semaphore, account, victim, from]);

@@ -65,6 +65,8 @@ pub const OF_PROGRAMS: Excuses = Excuses {
         (Error::NotItsPorts, "only drivers have ports; the test devices tries that"),
         (Error::NoScheduler, "only a scheduler hands threads over; the test sched does"),
         (Error::OtherCpu, "only a scheduler hands threads over; the test sched does"),
+        (Error::NotInbox, "few ports have another's inbox; the test ports has some"),
+        (Error::NoTearing, "few pages are torn away where none are taken; the test runtime does that"),
         (Error::Registers, "only drivers have registers of devices; the test windows shows some"),
         (Error::TooDerived, "a copy of a copy a thousand times; the test negative-refusals does that"),
         (Error::TooOften, "a window is handed on from hand to hand; the test windows does that"),
@@ -80,7 +82,11 @@ pub const OF_PROGRAMS: Excuses = Excuses {
         (Error::Full, "servers and libraries end calls with it, not the nucleus"),
         (Error::RunsInIt, "originals of what a program runs in are its maker's; the test negative-refusals has one"),
     ],
-    rare: &[(Error::TooDeep, "each takes a chain of as many calls as there may be")],
+    rare: &[
+        (Error::TooDeep, "each takes a chain of as many calls as there may be"),
+        (Error::Removed, "each takes a thread that waits for what is removed"),
+        (Error::Ended, "each takes a thread that has ended, with an entry that stays"),
+    ],
 };
 
 fn name(row: usize) -> &'static str {

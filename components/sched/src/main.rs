@@ -68,8 +68,8 @@ fn move_on(ring: *mut Ring, words: u32) {
     }
 }
 
-/// Dispatches what may not run, yields, and sets its own priority, now and then: the nucleus refuses all that and nothing changes. It does not always refuse
-/// a scheduler that has read many words: there may be no end of them.
+/// Dispatches what may not run, hands a thread over to a CPU that is not there, yields, and sets its own priority, now and then: the nucleus
+/// refuses all that and nothing changes. It does not always refuse a scheduler that has read many words: there may be no end of them.
 #[cfg(feature = "trial")]
 fn dispatch_wrongly(ring: *mut Ring, current: ThreadWord) {
     use abi::sched::MOST_READ;
@@ -80,6 +80,9 @@ fn dispatch_wrongly(ring: *mut Ring, current: ThreadWord) {
     const STUBBORN: usize = 16;
     const IS_SCHEDULER: u64 = Error::IsScheduler as u64;
     if [system_call::<{ op::YIELD }>(0, 0), system_call::<{ op::THREAD_SCHEDULE }>(0, 0)] != [IS_SCHEDULER; 2] {
+        arch::die()
+    }
+    if system_call::<{ op::DISPATCH }>(hand_to(abi::MAX_CPUS), current.number()) != Error::NotThere as u64 {
         arch::die()
     }
     let round = OWN.round.fetch_add(1, Ordering::Relaxed);

@@ -43,7 +43,7 @@ const TRIED: [usize; 6] =
 /// What cannot succeed where there are no ports.
 const WITHOUT_PORTS: &[(usize, &str)] = &[(abi_op::IO, "this machine has no ports")];
 /// Errors that nobody else can get.
-const SPECIAL: [Error; 4] = [Error::Again, Error::NotRunnable, Error::Taken, Error::NotThere];
+const SPECIAL: [Error; 3] = [Error::Again, Error::NotRunnable, Error::Taken];
 
 /// Does this machine have I/O ports? If so, our line to the world is behind some.
 fn has_ports() -> bool {

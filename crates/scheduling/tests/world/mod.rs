@@ -128,7 +128,7 @@ impl Nucleus {
             return Err(Error::NotRunnable);
         }
         if cpu >= self.cpus || thread.allowed >> cpu & 1 == 0 {
-            return Err(Error::BadArgument);
+            return Err(Error::OtherCpu);
         }
         thread.moves += u64::from(thread.cpu != cpu);
         thread.cpu = cpu;
