@@ -1,4 +1,4 @@
-//! Negative tests that make a loop of the nucleus as long as it can be made: `tests/boot/longest` looks how long that keeps
+//! Negative tests that make a loop of the nucleus as long as it can be made: `tests/boot/longest.toml` looks how long that keeps
 //! interrupts out.
 
 use alloc::format;

@@ -54,6 +54,8 @@ mod overflow;
 #[cfg(test)]
 mod parity;
 #[cfg(test)]
+mod paths;
+#[cfg(test)]
 mod portable;
 mod portal;
 mod profile;
