@@ -8,6 +8,10 @@ use protocols::sigma0::{FEWEST_TICKETS, MOST_TICKETS};
 
 /// The fewest numbers of threads: those for which descriptions are written.
 pub const FEWEST: u64 = THREADS_OF_A_PAGE as u64;
+/// More numbers of threads than the fewest for which there is one more ticket of `sigma0`: a domain has two at least.
+const THREADS_OF_A_TICKET: u64 = 2;
+/// The same for one more name of a program.
+const THREADS_OF_A_NAME: u64 = 16;
 /// Numbers of threads for which the nucleus and each scheduler have room.
 static THREADS: AtomicU64 = AtomicU64::new(FEWEST);
 
@@ -21,14 +25,14 @@ pub fn set_threads(threads: u64) {
     THREADS.store(threads, Ordering::Relaxed);
 }
 
-/// Tickets there are: one more for two numbers of threads, which a domain has at least.
+/// Tickets there are.
 pub fn tickets() -> u64 {
-    (FEWEST_TICKETS as u64 + (threads() - FEWEST) / 2).min(MOST_TICKETS as u64)
+    (FEWEST_TICKETS as u64 + (threads() - FEWEST) / THREADS_OF_A_TICKET).min(MOST_TICKETS as u64)
 }
 
-/// Names that all programs can have together: one more for 16 numbers of threads.
+/// Names that all programs can have together.
 pub fn program_names() -> usize {
-    (FEWEST_OF_PROGRAMS + (threads() - FEWEST) as usize / 16).min(MOST_OF_PROGRAMS)
+    (FEWEST_OF_PROGRAMS + ((threads() - FEWEST) / THREADS_OF_A_NAME) as usize).min(MOST_OF_PROGRAMS)
 }
 
 /// Pages that a scheduler writes: those of its notes of threads that there cannot be are left out.

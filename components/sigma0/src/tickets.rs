@@ -25,8 +25,10 @@ use runtime::{Entry, op, program, table};
 /// Places of tickets that `roottask` makes: for components, itself, and the vault. Behind them lie those that components make
 /// (`proc`'s for programs, `netd`'s for its clients), then those that programs make.
 const COMPONENTS: Range<usize> = 0..68;
-/// Places of those that programs make, of the fewest tickets that there can be. Of the others they get an eighth.
+/// Places of those that programs make, of the fewest tickets that there can be.
 const FEWEST_OF_PROGRAMS: usize = 28;
+/// Of so many further places, programs get one.
+const PLACES_FOR_ONE_OF_PROGRAMS: usize = 8;
 
 /// Tickets that a component must leave to the other ones.
 const LEFT_BY_COMPONENT: usize = 30;
@@ -77,7 +79,7 @@ fn all() -> &'static [Ticket] {
 
 /// Places of tickets that components make.
 fn of_components(places: usize) -> Range<usize> {
-    let of_programs = FEWEST_OF_PROGRAMS + (places - FEWEST_TICKETS) / 8;
+    let of_programs = FEWEST_OF_PROGRAMS + (places - FEWEST_TICKETS) / PLACES_FOR_ONE_OF_PROGRAMS;
     COMPONENTS.end..places - of_programs
 }
 

@@ -20,7 +20,7 @@ mod rebuild;
 mod report;
 mod results;
 mod several;
-mod show;
+pub mod show;
 
 use crate::build::Checks;
 use crate::code::{self, File};

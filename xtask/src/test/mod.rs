@@ -31,6 +31,8 @@ mod boot;
 pub mod browser;
 mod cases;
 mod checks;
+#[cfg(test)]
+mod constants;
 mod copy;
 mod counter;
 mod deaths;
@@ -45,6 +47,8 @@ mod isa;
 #[cfg(test)]
 mod items;
 mod layers;
+#[cfg(test)]
+mod limits;
 mod load;
 mod loops;
 mod miri;

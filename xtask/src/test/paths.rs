@@ -128,7 +128,8 @@ fn a_path_that_is_gone_is_noticed() {
 #[test]
 fn paths_are_found_in_comments_and_between_backticks() {
     let mark = "//";
-    let rust = format!("let a = 1; {mark} `crates/a.rs`,\nlet b = \"apps/b\";\n{mark}! apps/c. https:{mark}host/d.md\n");
+    let rust =
+        format!("let a = 1; {mark} `crates/a.rs`,\nlet b = \"apps/b\";\n{mark}! apps/c. https:{mark}host/d.md\n");
     assert_eq!(all_cited("rs", &rust), [(1, "crates/a.rs"), (3, "apps/c")]);
     assert_eq!(all_cited("toml", "file = \"apps/a\" # systems/b.toml:12\n"), [(1, "systems/b.toml")]);
     let page = "apps/a `apps/b` apps/c\n`./x test a/d.md` `tests/boot/e.toml:3`\n";
