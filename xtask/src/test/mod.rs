@@ -5,8 +5,9 @@
 //! | `format`, `lints` | rustfmt and clippy: all crates for this computer, as an editor checks them, and bare crates for each ISA |
 //! | `unsafe`, `dependencies` | the rules of `tests/unsafe.toml` and `tests/dependencies.toml`; each SAFETY comment has its own reason |
 //! | `layers` | imports inside a crate have one direction |
-//! | `systems` | `systems/*.toml` are without mistakes, and the default one offers every program |
+//! | `systems` | `systems/*.toml` are without mistakes, and each program is offered by one |
 //! | `links` | links and pictures of the documents lead somewhere, and every chapter is listed |
+//! | `rustdoc` | what the crates say of themselves has no mistakes |
 //! | `isa` | the portable crates compile against an ISA of stubs, `tests/isa` |
 //! | `host` | unit, integration and documentation tests of what runs on this computer |
 //! | `miri` | with `--miri`, or when named: what the nucleus is made of, without what Rust leaves undefined |
@@ -23,6 +24,7 @@
 //! | `deaths` | `./x run` says where programs were when they died |
 //! | `browser` | the pages in Chromium, light and dark, on a desk and on a phone; with `--soak`, or when named |
 //! | `mutants` | `tests/mutants.toml`: one-line mistakes, each of which must turn its test red |
+//! | `refusals` | each error of each operation comes in some boot test, but for listed ones |
 //! | `promises` | `docs/promises.md`: each test named there exists and has passed |
 
 mod ask;
@@ -42,6 +44,8 @@ mod device_trees;
 mod editors;
 mod figures;
 mod file;
+#[cfg(test)]
+mod groups;
 mod host;
 mod isa;
 #[cfg(test)]

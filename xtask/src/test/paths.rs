@@ -142,3 +142,16 @@ fn what_is_no_path_of_the_tree_is_left() {
     assert_eq!(cited(others), [""; 0]);
     assert_eq!(cited("docs/README.md"), ["docs/README.md"]);
 }
+
+#[test]
+fn each_folder_has_its_row() -> Result<()> {
+    for (page, heading) in [("README.md", "\n## Layout\n"), ("docs/book/what-cairn-is.md", "\n## The tree\n")] {
+        let text = read_text(&root().join(page))?;
+        let table = text.split(heading).nth(1).and_then(|rest| rest.split("\n## ").next()).unwrap_or_default();
+        for folder in FOLDERS {
+            assert!(root().join(folder).is_dir(), "there is no folder {folder}");
+            assert!(table.contains(&format!("\n| `{folder}/` | ")), "{page} has no row for {folder}");
+        }
+    }
+    Ok(())
+}

@@ -1,5 +1,4 @@
-//! The systems that ship: each description in `systems/` is without mistakes, and the default one
-//! starts or offers everything that the tree has.
+//! The systems that ship: each description in `systems/` is without mistakes, and each program of the tree is offered by one.
 
 use super::report::Report;
 use crate::image::System;
@@ -10,7 +9,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The one that must offer every program.
+/// The one to which a new program is added.
 const DEFAULT: &str = "systems/default.toml";
 
 /// Checks them all.
