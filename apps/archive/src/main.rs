@@ -29,7 +29,7 @@ know as well (cpio -H newc); all of it must fit the program's memory.
   -t  say what is in an archive: d, x (program) or -, size in bytes, name
 ";
 
-/// What failed, and why.
+/// A failure: the path or action that failed, and the cause.
 type Failed = (String, String);
 
 fn main() -> u8 {
@@ -62,7 +62,7 @@ fn main() -> u8 {
     }
 }
 
-/// What was being done to `path` when it failed.
+/// Names `path` in an error.
 fn at<E: ToString>(path: &str) -> impl FnOnce(E) -> Failed {
     move |cause| (path.into(), cause.to_string())
 }

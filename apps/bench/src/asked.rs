@@ -1,4 +1,4 @@
-//! What the peer asks about its caller.
+//! The peer's queries about its caller.
 
 use runtime::abi::{Error, level};
 use runtime::entry::Entry;

@@ -27,7 +27,7 @@ const WARM_UP: u64 = 100;
 /// Bytes of a message.
 const MESSAGE: usize = 64;
 
-/// What is measured went wrong: there is no number then. A loop that calls this costs a compare and a
+/// Ends the run because a measured call failed: there is no number then. A loop that calls this costs a compare and a
 /// branch per round, as any caller's check of the status does.
 #[cold]
 #[inline(never)]

@@ -1,4 +1,4 @@
-//! What labels cost: the engine that the nucleus asks, in memory of ours, and what it asks the engine for.
+//! The cost of labels: of the engine that the nucleus uses, run in our own memory, and of the nucleus's use of it.
 
 use alloc::string::{String, ToString};
 use core::hint::black_box;

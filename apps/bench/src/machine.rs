@@ -1,4 +1,4 @@
-//! What the boot took, and what stays in memory.
+//! The cost of the boot, and the memory that stays in use.
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;

@@ -10,7 +10,7 @@ use tool::inspect;
 
 use crate::{arch, pages};
 
-/// What was measured.
+/// A measurement.
 pub struct Row {
     value: u64,
     unit: &'static str,

@@ -13,7 +13,7 @@ use crate::peer;
 /// Repetitions, and those before counting starts.
 const MANY: u64 = 500;
 const WARM_UP: u64 = 50;
-/// What is sent and comes back.
+/// The bytes of each echo.
 const MESSAGE: [u8; 8] = *b"01234567";
 /// Where `echod` listens.
 const PORT: u16 = 7;

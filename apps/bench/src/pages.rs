@@ -32,7 +32,7 @@ pub fn touch(start: u64, count: u64, stride: u64) {
 
 /// Words of four bytes in a page.
 const WORDS: usize = PAGE_BYTES / 4;
-/// What [`fill`] gives.
+/// The sum that [`fill`] returns.
 pub const FILLED: u32 = (WORDS * (WORDS - 1) / 2) as u32;
 
 /// Writes each word of a page, and reads them again; gives their sum.

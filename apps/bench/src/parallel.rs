@@ -102,7 +102,7 @@ const PAGE: u64 = PAGE_BYTES as u64;
 /// program never reaches.
 const PLACE: u64 = HEAP_END - 512 * PAGE;
 
-/// What the threads on the other CPUs are told: 0 = wait, [`OVER`], or the number of the page that each is to read.
+/// The order for the threads on the other CPUs: 0 = wait, [`OVER`], or the number of the page that each is to read.
 static REPORTED: AtomicU64 = AtomicU64::new(0);
 const OVER: u64 = u64::MAX;
 /// How often one of them has done so.

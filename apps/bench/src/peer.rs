@@ -40,7 +40,7 @@ codes! {
 /// The size of a port of the benchmarks.
 pub const PORT: Size = Size { bytes: 64, messages: 8 };
 
-/// What the other domain does.
+/// The tasks of the other domain.
 #[interface]
 pub trait Peer {
     /// A call entry to a service that adds its words.

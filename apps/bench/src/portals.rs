@@ -1,4 +1,4 @@
-//! What portals cost to make, and what they take.
+//! The cost of making portals, in time and memory.
 
 use alloc::string::{String, ToString};
 
@@ -28,19 +28,19 @@ impl server::ServeShort for Sum {
     }
 }
 
-/// What the server makes: a service of the shape that the portal manager gives.
+/// Makes the server's part: a service of the shape that the portal manager gives.
 fn make_service() -> Option<Owned> {
     server::short_service::<Sum>().ok().map(Owned::new)
 }
 
-/// What the client makes: a call entry.
+/// Makes the client's part: a call entry.
 fn make_entry(service: &Owned) -> Option<Owned> {
     let call = Owned::new(table::allocate().ok()?);
     op::portal_new(Entry::OWN, service.entry(), 0, call.entry(), 0).ok()?;
     Some(call)
 }
 
-/// What it gives, and the ticks that it takes, which are added.
+/// Returns the result of `work`, and adds the ticks that it takes to `sum`.
 fn part<T>(sum: &mut u64, work: impl FnOnce() -> T) -> T {
     let start = ticks();
     let made = work();
@@ -120,7 +120,7 @@ pub fn code() -> Result<Row, String> {
 /// Entries that are put into a table: so many pages of it.
 const TABLE_PAGES: u64 = 64;
 const ENTRIES: u64 = TABLE_PAGES * (PAGE_BYTES / ENTRY_BYTES) as u64;
-/// What the account of the domain with that table may have.
+/// The quota of the account of the domain with that table.
 const FRAMES: u64 = 2 * TABLE_PAGES;
 
 /// A domain in which nothing is, and the account that it alone is charged to.

@@ -16,7 +16,7 @@ use runtime::thread::spawn;
 use runtime::{op, program};
 use tool::inspect;
 
-/// What each does: it is told its CPU, and calls [`Meeting::timed`] once.
+/// The work of each thread: it gets its CPU's number, and calls [`Meeting::timed`] once.
 pub type Work = fn(usize, &Meeting) -> Result<(), String>;
 
 /// Where they meet.

@@ -236,7 +236,7 @@ pub fn run(mut arguments: Arguments) -> u8 {
     }
 }
 
-/// What is done to clients of the server at a place.
+/// One way to disturb clients of the server at a place.
 type Way = fn(usize, &mut Random) -> Result<(), String>;
 const WAYS: [(&str, Way); 3] = [("killed", killed), ("cancelled", cancelled), ("late", late)];
 

@@ -1,6 +1,6 @@
 //! Files that are written, grown, cut, renamed, removed and compared.
 //!
-//! What a file should hold follows from its number, its version and its length, so it needs no memory.
+//! The expected content of a file follows from its number, its version and its length, so it needs no memory.
 //! An operation whose server dies is repeated: it may be done twice, so a removal may find nothing left and a record may
 //! stand twice. What it may not be is acknowledged and not done.
 
@@ -26,7 +26,7 @@ const RECORD: usize = 16;
 /// Records after which the file of records is made anew.
 const MOST_RECORDS: u64 = 600;
 
-/// What one file should hold.
+/// The expected content of one file.
 #[derive(Clone, Copy)]
 struct Expected {
     version: u64,
@@ -176,7 +176,7 @@ impl Files {
         }
     }
 
-    /// What should be there is there, and nothing else.
+    /// Checks that all expected content is there, and nothing else.
     fn compare(&self, number: usize) -> Result<(), String> {
         let Some(Expected { version, length, renamed }) = self.expected[number] else { return Ok(()) };
         let path = path(number, renamed);

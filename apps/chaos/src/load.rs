@@ -1,4 +1,4 @@
-//! What goes on while the victim is killed: threads that use every service, and compare.
+//! The load while the victim is killed: threads that use every service, and compare.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -29,7 +29,7 @@ const LATE: u64 = 2_000_000_000;
 
 /// A thread that uses something again and again.
 pub struct Load {
-    /// What it uses.
+    /// The service that it uses.
     pub name: &'static str,
     priority: u8,
     work: fn(&Load, Random) -> Result<(), String>,
@@ -84,7 +84,7 @@ impl Load {
         self.done.load(Ordering::Relaxed)
     }
 
-    /// What went wrong, if something did.
+    /// The failure of this thread, if it had one.
     pub fn failure(&self) -> Result<(), String> {
         match &*self.failure.lock() {
             Some(cause) => Err(format!("{}, after {} times: {cause}", self.name, self.done())),
@@ -92,7 +92,7 @@ impl Load {
         }
     }
 
-    /// What it did.
+    /// The work that it did, for the report.
     pub fn summary(&self) -> Result<String, String> {
         self.failure().map(|()| format!("{} times, nothing lost", self.done()))
     }

@@ -1,4 +1,4 @@
-//! What the kernel log says of a victim.
+//! Lines of the kernel log about a victim.
 
 use alloc::format;
 use alloc::string::String;
@@ -6,7 +6,7 @@ use alloc::string::String;
 use runtime::abi::info;
 use tool::inspect;
 
-/// What the kernel log says of the victim, read as it grows: it keeps less than all of it.
+/// Lines of the kernel log about the victim, read as the log grows: it keeps less than all of it.
 pub struct Log {
     died: String,
     restarted: String,
@@ -25,7 +25,7 @@ impl Log {
         Ok(Self { died, restarted, position: 0, rest: String::new(), deaths: 0, restarts: 0 })
     }
 
-    /// What was told so far does not count.
+    /// Ignores all lines so far.
     pub fn skip(&mut self) -> Result<(), String> {
         self.read()?;
         self.deaths = 0;

@@ -37,7 +37,7 @@ const PIECE: usize = 4000;
 const BACKLOG: u64 = 16;
 
 enum Client {
-    /// What it sent and did not get back.
+    /// The bytes that were sent and not yet returned.
     Echo(Stream, Vec<u8>),
     Source(Stream),
 }
@@ -108,7 +108,7 @@ impl Server {
 
     fn datagrams(&mut self) -> Result<(), Refusal> {
         while let Some((count, from)) = later(self.datagrams.receive(&mut self.bytes))? {
-            // What finds no way back is lost, as on any wire.
+            // A datagram that cannot be returned is lost, as on any wire.
             let _ = self.datagrams.send(from, &self.bytes[..count]);
         }
         Ok(())

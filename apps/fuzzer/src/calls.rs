@@ -15,7 +15,7 @@ pub const PAGE: u64 = layout::PROGRAM_END + 0x80_0000;
 
 /// One that makes calls.
 pub struct Child {
-    /// What it draws from.
+    /// The source of all random choices.
     pub random: Random,
     /// Its answers.
     pub histogram: Histogram,

@@ -21,7 +21,7 @@ pub const OTHER: usize = SEND + 1;
 /// Columns: success, then the errors by code.
 pub const COLUMNS: usize = Error::ALL.len() + 1;
 
-/// What a run cannot show, and why.
+/// Results that a run cannot show, and why.
 pub struct Excuses {
     /// Rows of operations that cannot succeed, or are not tried.
     pub rows: &'static [(usize, &'static str)],
@@ -119,7 +119,7 @@ impl Histogram {
         self.0[row][(status as usize).min(COLUMNS - 1)] += times;
     }
 
-    /// What is missing: operations of which less than a tenth succeeded, errors that came too rarely, answers in the contract.
+    /// Lists the shortcomings: operations of which less than a tenth succeeded, errors that came too rarely, answers in the contract.
     pub fn missing(&self, times: u64, excuses: &Excuses) -> Vec<String> {
         let mut missing = Vec::new();
         for row in 0..OTHER {
@@ -149,13 +149,13 @@ impl Histogram {
         found
     }
 
-    /// What is missing if less than a tenth of the calls of an operation succeeded.
+    /// The shortcoming, if less than a tenth of the calls of an operation succeeded.
     pub fn fails_too_often(&self, row: usize) -> Option<String> {
         let (done, calls) = (self.0[row][0], self.0[row].iter().sum::<u64>());
         (calls == 0 || done * 10 < calls).then(|| alloc::format!("{}: {done} of {calls} succeeded", name(row)))
     }
 
-    /// What is missing if an error came fewer times than this.
+    /// The shortcoming, if an error came fewer times than this.
     pub fn comes_too_rarely(&self, error: Error, times: u64) -> Option<String> {
         let came: u64 = self.0.iter().map(|counts| counts[error as usize]).sum();
         (came < times).then(|| alloc::format!("{error:?}: {came} times"))

@@ -1,4 +1,4 @@
-//! What a run of random system calls needs, whoever makes it: numbers from a seed, and counts of the answers.
+//! Common parts of all syscall fuzzers: numbers from a seed, and counts of the answers.
 #![no_std]
 #![forbid(unsafe_code)]
 

@@ -135,7 +135,7 @@ fn run(seed: u64, count: u64, domains: u64, frames: u64) -> Result<(Histogram, u
         let mut text = Vec::new();
         let mut buffer = [0; 1024];
         let ended = Arc::new(AtomicU64::new(u64::MAX));
-        // Whoever reads learns of the end by the pipe.
+        // The reader learns of the end by the pipe.
         let waiter = thread::spawn({
             let ended = ended.clone();
             move || {

@@ -1,4 +1,4 @@
-//! What runs in the small domains of a storm: scripts.
+//! The scripts that run in the small domains of a storm.
 //!
 //! A script is a word of 4-bit actions, taken from the lowest on. A minion's service runs the script in word 0 of a
 //! call and answers; a minion's thread runs one script after the other. The code is this program's, mapped at the
@@ -80,7 +80,7 @@ pub extern "C" fn serve(script: u64, seed: u64, depth: u64, _badge: u64, _: u64,
     };
     // Behind a portal that tears pages away word 0 names the page that goes back.
     for (word, control) in [(answer, control), (any_torn(&mut random), Control(0)), (0, Control(0))] {
-        // Whoever called counts a return that arrives.
+        // The caller counts a return that arrives.
         call(layout::RETURN, layout::RETURN as u64, [word, script, seed, depth, 0], control.0);
     }
     end()
@@ -268,7 +268,7 @@ fn pass_on(random: &mut Random) -> u64 {
     operation(op::MAP, [NEXT, from, to, order, given | grant], 0)
 }
 
-/// What hurts the minion itself; rarely.
+/// Does something that hurts the minion itself; rarely.
 fn last_resort(random: &mut Random) -> u64 {
     match random.below(48) {
         0 => operation(op::DOMAIN_KILL, [0, 3, 0, 0, 0], 0),

@@ -18,7 +18,7 @@ const NAME: u64 = u64::from_le_bytes(*b"scene\0\0\0");
 /// Where nothing is mapped in a new domain.
 const NOWHERE: u64 = 0x5000_0000;
 
-/// What scenes have for the whole run.
+/// The objects that scenes have for the whole run.
 pub struct Stage {
     portal: Option<Entry>,
     sleeper: Option<(Thread, Entry)>,
@@ -33,7 +33,7 @@ impl ServeWord for Answer {
     }
 }
 
-/// What the waits of the sleeper came to: cancelled, anything else.
+/// The results of the sleeper's waits: cancelled, anything else.
 static WAITS: [AtomicU64; 2] = [AtomicU64::new(0), AtomicU64::new(0)];
 static END: AtomicU64 = AtomicU64::new(0);
 

@@ -203,7 +203,7 @@ fn caller(seed: usize) {
     }
 }
 
-/// What there is during the storm.
+/// The state of the storm.
 pub struct Storm {
     pager: Option<Entry>,
     /// Those of portals which pass windows, to three of eight minions, and which tear pages away, to one.
@@ -389,7 +389,7 @@ impl Storm {
             14 => self.relink(child, minion),
             15 => self.animate(child, minion),
             16 => {
-                // Whatever was derived from our page, wherever it went by now; ours stays.
+                // Revokes whatever was derived from our page, wherever it is by now; ours stays.
                 let taken = child.random.one(&[MAP_READ, MAP_WRITE]);
                 child.call(op::UNMAP, [0, PAGE, 0, taken, 0, 0]);
             }

@@ -8,7 +8,7 @@ use status_json::cpus;
 use tool::table::{Side, Table};
 use tool::{Arguments, USAGE, inspect, println};
 
-/// What `--help` prints.
+/// The text of `--help`.
 pub const HELP: &str = "\
 usage: cpus [-f] [SECONDS]
 

@@ -3,7 +3,7 @@
 use runtime::stream::FILE_SYSTEM;
 use tool::{Arguments, println};
 
-/// What `--help` prints.
+/// The text of `--help`.
 pub const HELP: &str = "\
 usage: df
 

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use runtime::abi::info::{LOG, LOG_PROGRAMS};
 use tool::{Arguments, inspect};
 
-/// What `--help` prints.
+/// The text of `--help`.
 pub const HELP: &str = "\
 usage: dmesg [-f]
 

@@ -5,7 +5,7 @@ use alloc::string::ToString;
 use tool::table::{Side, Table};
 use tool::{Arguments, inspect};
 
-/// What `--help` prints.
+/// The text of `--help`.
 pub const HELP: &str = "\
 usage: domains
 

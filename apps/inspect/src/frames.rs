@@ -2,7 +2,7 @@
 
 use tool::{Arguments, inspect, println};
 
-/// What `--help` prints.
+/// The text of `--help`.
 pub const HELP: &str = "\
 usage: frames [NAME...]
 

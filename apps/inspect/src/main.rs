@@ -1,4 +1,4 @@
-//! What the nucleus tells about the machine, as programs: which one this is says the name it is started under.
+//! Programs that print the nucleus's records of the machine. The name that it is started under selects the program.
 //!
 //! They have one binary, of which each name in `/bin` is a further one: most of it is what they share.
 //!

@@ -8,7 +8,7 @@ use runtime::abi::info::{Portal, Shape};
 use tool::table::{Side, Table};
 use tool::{Arguments, files, inspect, println};
 
-/// What `--help` prints.
+/// The text of `--help`.
 pub const HELP: &str = "\
 usage: portals
        portals --shapes

@@ -9,7 +9,7 @@ use tool::compartments::Names;
 use tool::inspect::{self, CpuSets};
 use tool::table::{Side, Table, kibibytes};
 
-/// What `--help` prints.
+/// The text of `--help`.
 pub const HELP: &str = "\
 usage: ps [-l]
 

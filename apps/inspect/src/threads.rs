@@ -6,7 +6,7 @@ use tool::Arguments;
 use tool::inspect::{self, CpuSets};
 use tool::table::{Side, Table, seconds};
 
-/// What `--help` prints.
+/// The text of `--help`.
 pub const HELP: &str = "\
 usage: threads
 

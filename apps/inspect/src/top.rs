@@ -15,7 +15,7 @@ use tool::table::{Side, Table, kibibytes, seconds};
 use tool::terminal::Terminal;
 use tool::{Arguments, USAGE, inspect, print, println};
 
-/// What `--help` prints.
+/// The text of `--help`.
 pub const HELP: &str = "\
 usage: top [-d SECONDS] [-n COUNT]
 
@@ -49,7 +49,7 @@ static FIRST: AtomicU8 = AtomicU8::new(b'c');
 /// The person wants to leave.
 static LEAVES: AtomicBool = AtomicBool::new(false);
 
-/// What there is at an instant.
+/// The state at an instant.
 struct Reading {
     time: u64,
     domains: Vec<(String, Domain)>,
@@ -154,7 +154,7 @@ fn draw(lines: &[String]) {
     print!("\x1b[J");
 }
 
-/// What a domain did.
+/// The activity of a domain.
 struct Row<'r> {
     name: &'r str,
     domain: &'r Domain,

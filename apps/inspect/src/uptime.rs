@@ -3,7 +3,7 @@
 use tool::table::seconds;
 use tool::{Arguments, inspect, println};
 
-/// What `--help` prints.
+/// The text of `--help`.
 pub const HELP: &str = "\
 usage: uptime [--all]
 

@@ -194,7 +194,7 @@ pub const ALL: &[Case] = &[
     }),
 ];
 
-/// What takes several steps.
+/// The cases that take several steps.
 pub const TRIED: &[Case] = &[
     Case::tried("map-cycle", "a page mapped to a child, and back to us by the child", map_cycle),
     Case::tried("own-removal", "a thread that removes the domain which owns the thread", own_removal),

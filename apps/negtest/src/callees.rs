@@ -41,7 +41,7 @@ pub const ALL: &[Case] = &[
     Case::tried("caller-dies", "a caller dies while its callee is at work", caller_dies),
 ];
 
-// What the callee does, word 1 being its operand.
+// The requests to the callee; word 1 is the operand.
 const ANSWER: u64 = 0;
 const SLEEP: u64 = 1;
 const EXIT: u64 = 2;

@@ -19,9 +19,9 @@ pub enum Expected {
 
 /// A negative test.
 pub struct Case {
-    /// What it is called on the command line.
+    /// Its name on the command line.
     pub name: &'static str,
-    /// What it is.
+    /// Its description.
     pub what: &'static str,
     /// How it is done, and with which outcome.
     pub expected: Expected,

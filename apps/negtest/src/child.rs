@@ -175,7 +175,7 @@ impl Child {
         Ok(place.leak())
     }
 
-    /// What it died with.
+    /// The status that it died with.
     pub fn status(&self) -> Result<u64, &'static str> {
         newest_status()
     }

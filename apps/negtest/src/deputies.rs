@@ -136,7 +136,7 @@ fn kept() -> Result<String, String> {
     Ok(format!("refused: {}", ProcessError::NotAllowed))
 }
 
-/// What is handed over is looked at where it arrives: its kind, and its rights.
+/// The receiver checks an entry that is handed over: its kind, and its rights.
 fn entries() -> Result<String, String> {
     let victim = child("null", 256).map_err(text)?;
     let client = ChildClient(Direct(victim.entry()));
@@ -360,9 +360,9 @@ fn orders() -> Result<String, String> {
 
 /// The child of which the other thread asks for the domain; 0 = none at present.
 static ASKED: AtomicUsize = AtomicUsize::new(0);
-/// What stands in that child's table at an index where nobody else has anything.
+/// The entry whose copy stands in that child's table at an index where nobody else has anything.
 static MARK: AtomicUsize = AtomicUsize::new(0);
-/// What it got instead.
+/// The entry that it got instead.
 static OTHERS: AtomicUsize = AtomicUsize::new(0);
 static ENDS: AtomicBool = AtomicBool::new(false);
 const MARKED: Entry = Entry(120);
@@ -385,7 +385,7 @@ fn swapped() -> Result<String, String> {
         client.wait().map_err(text)?;
         let second = child("entry", 256).map_err(text)?;
         ASKED.store(0, Ordering::Relaxed);
-        // What it asked for arrives.
+        // The entry that it asked for arrives.
         let _ = thread::sleep(300_000);
         end(ChildClient(Direct(second.entry())))?;
     }
@@ -427,7 +427,7 @@ fn ticket_swapped() -> Result<String, String> {
         memory.forget(own).map_err(text)?;
         late += u64::from(op::clock() - begun > LATE);
         let others: [_; TICKETS] = core::array::from_fn(|_| ticket(&empty));
-        // What it asked for arrives.
+        // The entry that it asked for arrives.
         let _ = thread::sleep(20_000);
         for other in others {
             memory.forget(other?).map_err(text)?;

@@ -55,7 +55,7 @@ impl ServeAllWords for Nobody {
     }
 }
 
-/// What messages bring: entries of each kind that a program can make, and windows on pages.
+/// The load of messages: entries of each kind that a program can make, and windows on pages.
 struct Load {
     made: [Owned; 3],
     /// A service whose portals pass words alone.

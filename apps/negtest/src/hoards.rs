@@ -68,7 +68,7 @@ fn tickets() -> Result<String, String> {
     }
 }
 
-/// What is started so: takes tickets, and waits.
+/// A child: takes tickets, and waits.
 pub fn take_and_wait() -> u8 {
     let _ = take();
     loop {
@@ -370,7 +370,7 @@ fn session() -> Result<String, String> {
     refusals.dedup();
     tool::println!("session: files: {full}; {count} programs, then: {}", refusals.join(", "));
     while FILE_SYSTEM.stat(HELD).is_ok() {
-        // What others give back is ours, too.
+        // Frames that others give back are ours, too.
         for frames in SIZES {
             let _ = launch::holder("held", frames);
         }
@@ -379,7 +379,7 @@ fn session() -> Result<String, String> {
     Ok("let go".to_string())
 }
 
-/// What is started so: holds what it has.
+/// A child: holds what it has.
 pub fn hold() -> u8 {
     while FILE_SYSTEM.stat(HELD).is_ok() {
         let _ = runtime::thread::sleep(20_000_000);
@@ -408,7 +408,7 @@ fn log() -> Result<String, String> {
     Ok(format!("{LINES} lines"))
 }
 
-/// What is started so, under names of others.
+/// A child, started under names of others: writes to the log.
 pub fn log_something() -> u8 {
     runtime::log!("said under this name");
     0
@@ -426,7 +426,7 @@ fn rewritten() -> Result<String, String> {
     Ok(format!("{TIMES} deaths"))
 }
 
-/// What is started so.
+/// A child that overwrites its message area again and again.
 pub fn rewrite() -> u8 {
     let area = layout::MESSAGE_START as usize + runtime::message::activation() * PAGE_BYTES;
     let write = |area: usize| {
@@ -481,7 +481,7 @@ impl StreamServer for Store {
     }
 }
 
-/// What is started so: the server.
+/// A child: the server.
 pub fn store() -> u8 {
     if !server::keep_memory(2 * PAGE_BYTES) {
         return 1;

@@ -1,4 +1,4 @@
-//! Who may tell whom: domains that raise their labels, those that they talk to, and those that own the handle. The others are this program again;
+//! The flow of information between domains: those that raise labels, their partners, and owners of the handle. The others are this program again;
 //! word 0 of a call says what they do, and the answer is the status of that and what came of it.
 
 use alloc::format;
@@ -34,7 +34,7 @@ pub const ALL: &[Case] = &[
     Case::tried("label-hoard", "a domain is tainted with handles until its account ends", hoard_all),
 ];
 
-// What the others do, with two operands.
+// The requests to the others, with two operands.
 const HANDLE: u64 = 1;
 const SEND: u64 = 2;
 const RECEIVE: u64 = 3;

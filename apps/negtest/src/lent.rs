@@ -105,10 +105,10 @@ fn dead() -> Result<String, String> {
     Ok("its caller has its own priority again".to_string())
 }
 
-/// What each of two orphans has done, and whether it ends.
+/// The rounds that each of two orphans has done, and whether it ends.
 static ROUNDS: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
 static ENDS: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
-/// What the lower one had done when the higher one ended, and one more than it had when the thread between them ran.
+/// The rounds of the lower one when the higher one ended, and one more than it had when the thread between them ran.
 static AT_END: AtomicU64 = AtomicU64::new(0);
 static AT_RUN: AtomicU64 = AtomicU64::new(0);
 const LOWER: usize = 0;

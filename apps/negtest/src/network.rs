@@ -48,7 +48,7 @@ const SECOND: u64 = 1_000 * MILLISECOND;
 const LOCAL: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 /// The web server's.
 const WEB: u16 = 80;
-/// What a program may have.
+/// The limit of sessions for a program.
 const SESSIONS: usize = 4;
 const PORTS: usize = 8;
 const QUERIES: usize = 4;
@@ -80,7 +80,7 @@ fn others_work() -> Result<(), String> {
     }
 }
 
-/// What is started so: uses the network a little.
+/// A child: uses the network a little.
 pub fn neighbour() -> u8 {
     let use_it = || -> Result<bool, Refusal> {
         let session = Session::open()?;
@@ -123,7 +123,7 @@ fn sessions() -> Result<String, String> {
     Ok(format!("{SESSIONS}, then: {FULL}; others go on"))
 }
 
-/// What an opening came to: 1 = as it should be.
+/// The outcome of an opening: 1 = as it should be.
 static OPENED: AtomicU64 = AtomicU64::new(0);
 
 /// Opens a session with the thread of whoever calls.
@@ -197,7 +197,7 @@ fn connections() -> Result<String, String> {
     let held = all(connect);
     expect("connections", &held, FLOWS)?;
     others_work()?;
-    // What is given back can be had again, and no more.
+    // Sessions that were given back can be had again, and no more.
     drop(sessions);
     let session = Session::open().map_err(text)?;
     let again = all(|_| session.connect(0, Endpoint::new(LOCAL, WEB)).map(drop));
@@ -387,11 +387,11 @@ fn short() -> Result<String, String> {
     Ok("refused, and all came back".to_string())
 }
 
-/// What is started by [`crowd`]: takes all it can, and holds it.
+/// A child of [`crowd`]: takes all it can, and holds it.
 pub fn hog() -> u8 {
     let mut sessions = Vec::new();
     loop {
-        // Whoever looks whether there is one more has it for a moment.
+        // A test whether there is one more takes it for a moment.
         sessions.extend(all(|_| Session::open()).0);
         let _ = thread::sleep(10 * MILLISECOND);
     }
@@ -446,7 +446,7 @@ fn with_itself() -> Result<String, String> {
 /// Whether the thread of [`orphans`] ends.
 static ENDS: AtomicBool = AtomicBool::new(false);
 
-/// What components and what programs have of the network's sessions.
+/// The numbers of network sessions that components and programs hold.
 fn sessions_held() -> Result<(u64, u64), String> {
     let mut text = [0; 2048];
     let count = sockets::NET.interfaces(0, &mut text).map_err(self::text)?;

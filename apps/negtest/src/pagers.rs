@@ -33,7 +33,7 @@ const END: u64 = PLACE + 0x10_0000;
 const MILLISECOND: u64 = 1_000_000;
 const PATIENCE: u64 = 4 * MILLISECOND;
 
-// What the pager does: its badge.
+// The pager's behaviour, chosen by the badge.
 const GIVE_UP: u64 = 1;
 const SILENT: u64 = 2;
 const LIE: u64 = 3;

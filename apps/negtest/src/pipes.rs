@@ -202,7 +202,7 @@ fn others() -> Result<String, String> {
         refused("to close another's", session.pipes.close_write(number), PipeError::NoSuchPipe)?;
     }
     drop(other.end(theirs, theirs)?);
-    // What is not an account.
+    // An entry that is not an account.
     let semaphore = Owned::new(op::semaphore_new(Entry::ACCOUNT, 0).map_err(|error| error.text())?);
     let given = |owned: &Owned, rights| Delegate::entry(owned.entry().0, rights);
     refused("a semaphore", PipesClient(&SERVICE).open(given(&semaphore, rights::ALL)), PipeError::NotAllowed)?;
@@ -262,7 +262,7 @@ fn opens() -> Result<String, String> {
 /// The name of what waits.
 const LEFT_BEHIND: &str = "left-behind";
 
-/// What is started so: makes a pipe, starts a program that reads it, and ends.
+/// A child: makes a pipe, starts a program that reads it, and ends.
 pub fn start_reader() -> u8 {
     let start = || {
         let pipe = PIPES.create().map_err(text)?;
@@ -307,7 +307,7 @@ const NAMES: usize = 60;
 /// Frames of the page tables in which the server sees all pages of files: 992 in two tables, and what is kept for each.
 const TABLES: u64 = 4;
 
-/// What is started so: leaves a file.
+/// A child: leaves a file.
 pub fn leave() -> u8 {
     u8::from(FILE_SYSTEM.create(LEFT, WRITE).is_err())
 }

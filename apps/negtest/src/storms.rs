@@ -142,7 +142,7 @@ pub fn fill() -> u8 {
             Err(error) => break error,
         }
     };
-    // Whoever takes all of its numbers takes none of others'.
+    // A program that takes all of its numbers takes none of others'.
     let others = Process::start("another", &["--nothing"]).and_then(Process::wait);
     if threads.len() >= THREADS && others == Ok(0) { refused as u8 } else { u8::MAX }
 }

@@ -28,7 +28,7 @@ pub const ALL: &[Case] = &[
 
 static CONSOLE: ConsoleClient<Connection<Name<'static>>> = ConsoleClient(Connection::named("console"));
 
-/// What the console would run as part of itself.
+/// A program that the console would run as part of itself.
 struct Ours;
 
 impl ServeWord for Ours {

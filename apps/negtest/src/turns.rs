@@ -116,7 +116,7 @@ pub fn let_on(is_so: impl Fn() -> bool) -> Result<(), String> {
     until(NO_TURN, is_so)
 }
 
-/// What is wrong when [`let_on`] waits in vain.
+/// The failure when [`let_on`] waits in vain.
 pub const NO_TURN: &str = "who waits behind others has no turn";
 
 /// Waits until `is_so`; fails with `otherwise` if that takes too long.

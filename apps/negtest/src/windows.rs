@@ -42,7 +42,7 @@ pub const ALL: &[Case] = &[
     Case::tried("window-peeked", "a callee reads the slot of a window that is open on another CPU", peeked),
 ];
 
-// What the callee does, word 1 being its operand.
+// The requests to the callee; word 1 is the operand.
 const ANSWER: u64 = 0;
 const KEEP: u64 = 1;
 const USE: u64 = 2;
@@ -168,7 +168,7 @@ struct Lent([AtomicU64; PAGE_BYTES / 8]);
 /// The page that is lent, one that is not, and two that are lent and go.
 static LENT: [Lent; 4] = [const { Lent([const { AtomicU64::new(0) }; PAGE_BYTES / 8]) }; 4];
 
-/// What stands in its first word.
+/// The value of its first word.
 const MARK: u64 = 0x5eed;
 
 /// The address of the page, with the mark in it.

@@ -397,7 +397,7 @@ fn orphan(priority: u8, what: u64) -> Result<(), String> {
     Ok(())
 }
 
-/// What [`orphan_falls`] waits for with P, and lends for.
+/// The semaphore that [`orphan_falls`] waits for with P, and lends for.
 static LENT_FOR: AtomicUsize = AtomicUsize::new(0);
 
 /// An orphan of 4 has its turn, and a thread of 6 lends to it. An orphan of 9 is woken; then the thread of 6 waits no more. So what is lent

@@ -241,7 +241,7 @@ fn fail(error: Error) -> Protocol {
     Protocol::NotDelivered
 }
 
-/// Whom an entry is passed on to.
+/// The receiver of an entry that is passed on.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum To {
     Server,

@@ -145,7 +145,7 @@ pub struct Named {
     pub size: u64,
 }
 
-/// What is in a directory, sorted by name.
+/// The entries of a directory, sorted by name.
 pub fn directory(path: &str) -> Result<Vec<Named>, Refusal> {
     let mut names = Vec::new();
     let mut position = 0;
@@ -183,7 +183,7 @@ pub fn make_directories(path: &str) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// What is known about a path.
+/// The metadata of a path.
 pub fn stat(path: &str) -> Result<Stat, Refusal> {
     FILE_SYSTEM.stat(path)
 }

@@ -1,4 +1,4 @@
-//! What all programs share: arguments, help, and how they say what went wrong.
+//! Code that all programs share: arguments, help, and messages about failures.
 //!
 //! A program has a name and a help text. `--help` prints it and ends well. What goes wrong is said as
 //! `name: what: cause` on standard error output; the status is then 1, or 2 if the program was called wrongly.

@@ -11,9 +11,9 @@ use runtime::idl::Failure;
 use runtime::program;
 use runtime::protocols::console::{ConsoleClient, ConsoleError};
 
-/// What standard output is called if it is the terminal.
+/// The name of standard output if it is the terminal.
 const CONSOLE: &str = "console";
-/// What the shell calls the entry to the terminal of a program whose standard input is another one.
+/// The shell's name for the entry to the terminal of a program whose standard input is another one.
 const PORTAL: &str = "terminal";
 
 /// The status of what Ctrl-C ended.

@@ -16,10 +16,10 @@ use tool::terminal::Terminal;
 
 use crate::system::Cairn;
 
-/// What it is called.
+/// Its name.
 pub const NAME: &str = "edit";
 
-/// What `--help` prints.
+/// The text of `--help`.
 const HELP: &str = "\
 usage: edit FILE
 
@@ -130,7 +130,7 @@ impl Place {
         }
     }
 
-    /// What became of the file since, if something did.
+    /// The change of the file since, if there was one.
     fn differs(&self) -> Result<Option<&'static str>, String> {
         Ok(match (&self.known, stat(&self.path)?) {
             (None, Some(_)) => Some("was made by somebody else"),

@@ -12,10 +12,10 @@ use tool::terminal::Terminal;
 
 use crate::system::Cairn;
 
-/// What it is called.
+/// Its name.
 pub const NAME: &str = "less";
 
-/// What `--help` prints.
+/// The text of `--help`.
 const HELP: &str = "\
 usage: less [FILE]
 

@@ -1,6 +1,6 @@
 //! The usual tools for texts and files, as programs: which one this is says the name it is started under.
 //!
-//! What they do is in the crate `text`, which is tested beside the tools of the same names. They have one binary: most of it is what they
+//! Their code is in the crate `text`, which is tested beside the tools of the same names. They have one binary: most of it is what they
 //! share.
 //!
 //! | module | what |

@@ -1,4 +1,4 @@
-//! What children run; see [`crate::child`].
+//! The code that children run; see [`crate::child`].
 
 use core::arch::naked_asm;
 

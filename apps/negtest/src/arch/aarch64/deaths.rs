@@ -121,11 +121,11 @@ pub fn halt() {
     unsafe { asm!("wfi") }
 }
 
-/// What a domain dies with that runs [`halt`]: class 1 of ESR_EL1 (Arm ARM D19.2.37), WFI is trapped.
+/// The status of a domain that dies of [`halt`]: class 1 of ESR_EL1 (Arm ARM D19.2.37), WFI is trapped.
 pub const HALT_STATUS: u64 = EXCEPTION + 1;
-/// What a domain dies with that runs what the processor does not know: class 0.
+/// The status of a domain that runs an instruction unknown to the processor: class 0.
 pub(super) const UNDEFINED_STATUS: u64 = EXCEPTION;
-/// What a domain dies with that uses vectors which are switched off: class 0x19.
+/// The status of a domain that uses vectors while they are switched off: class 0x19.
 pub(super) const WIDE_STATUS: u64 = EXCEPTION + 0x19;
 
 /// Calls what stands at an address.

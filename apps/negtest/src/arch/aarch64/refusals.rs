@@ -70,7 +70,7 @@ fn state(code: unsafe extern "C" fn() -> !) -> Result<(), Error> {
     }
 }
 
-/// What a child runs: sets a bit, asks for the clock, and ends with the status of that.
+/// Code of a child: sets a bit, reads the clock, and ends with the status of that.
 macro_rules! with_bit {
     ($name:ident, $code:literal) => {
         /// # Safety
@@ -97,7 +97,7 @@ with_bit!(timing_flag, ".inst 0xd503415f");
 with_bit!(bypass_flag, ".inst 0xd503413f");
 with_bit!(tag_flag, ".inst 0xd503419f");
 
-/// What a child runs that ends with x0 as status, or at 2 with 1.
+/// Code of a child that ends with x0 as status, or at 2 with 1.
 macro_rules! attempt {
     ($(#[$about:meta])* $name:ident, $($line:literal),* $(,)?) => {
         $(#[$about])*

@@ -87,7 +87,7 @@ pub fn halt() {
     unsafe { asm!("hlt") }
 }
 
-/// What a domain dies with that runs [`halt`].
+/// The status of a domain that dies of [`halt`].
 pub const HALT_STATUS: u64 = EXCEPTION + 13;
 
 /// Calls what stands at an address.
