@@ -20,7 +20,7 @@ use abi::{Error, MESSAGE_BYTES, PAGE_BYTES, layout};
 
 use crate::arch;
 
-/// What stands at the top of every stack.
+/// The words at the top of every stack.
 #[repr(C)]
 pub struct StackTop {
     /// Free; keeps the stack aligned to 16 bytes.

@@ -14,7 +14,7 @@ const PAUSE: u64 = 20_000_000;
 #[derive(Debug)]
 pub struct Child(Owned);
 
-/// What `spawn` gave.
+/// The result of `spawn`.
 impl From<Delegated> for Child {
     fn from(delegated: Delegated) -> Self {
         Self(Owned::new(delegated.into()))

@@ -65,7 +65,7 @@ pub trait Source {
     /// `Revoked`: there is none at present. `Empty`: nobody has such a service, or the component that has it stays dead. `Confined`:
     /// this program may not reach it.
     fn open(&self) -> Result<Entry, Error>;
-    /// What a connection that gives up calls it.
+    /// The name of the service in the message of a connection that gives up.
     fn service(&self) -> &str;
     /// Lets go of one that leads nowhere any more.
     fn close(&self, entry: Entry) {

@@ -1,4 +1,4 @@
-//! What stands at an index of our portal table, and who owns that.
+//! Entries of our portal table, and their owners.
 
 use abi::rights::Kind;
 
@@ -36,7 +36,7 @@ impl Owned {
 
 impl Drop for Owned {
     fn drop(&mut self) {
-        // What is revoked or gone already needs no removing; the index is free either way.
+        // An entry that is revoked or gone already needs no removing; the index is free either way.
         let _ = op::entry_remove(Entry::OWN, self.0);
         table::free(self.0);
     }

@@ -21,7 +21,7 @@ pub const MORE_REGISTERS: u64 = ARCHIVE - 0xe00_0000;
 /// First cell of an interrupt that all CPUs share; its second is the line (binding "arm,gic-v3").
 pub const SHARED: u32 = 0;
 
-/// What a device is, to who gives it away.
+/// A device, as its owner sees it before giving it away.
 #[derive(Clone, Copy, Debug)]
 pub struct Device {
     /// Address of its first page of registers.

@@ -9,7 +9,7 @@ pub struct Entry(pub usize);
 impl Entry {
     /// As a domain or account operand: the caller's own. As an index to fill: the nucleus chooses.
     pub const OWN: Entry = Entry(0);
-    /// Who created this domain.
+    /// The creator of this domain.
     pub const PARENT: Entry = Entry(layout::PARENT);
     /// The source of memory.
     pub const SIGMA0: Entry = Entry(layout::SIGMA0);

@@ -29,7 +29,7 @@ use crate::{Entry, op, startup};
 
 /// The heap grows by multiples of this.
 const PAGE: u64 = PAGE_BYTES as u64;
-/// What the allocator needs besides the bytes asked for: its lists at the first growth, then tags.
+/// The allocator's overhead besides the bytes asked for: its lists at the first growth, then tags.
 const FIRST_MARGIN: u64 = 0x800;
 const MARGIN: u64 = 0x40;
 
@@ -127,7 +127,7 @@ impl State {
     }
 }
 
-/// What `server` calls when the kept part was used.
+/// The function that `server` calls when the kept part was used.
 static KEEP_AGAIN: fn() -> bool = || HEAP.with(State::keep);
 
 /// Has so many bytes kept from now on; see the module. False if they cannot be had.

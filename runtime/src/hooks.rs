@@ -1,4 +1,4 @@
-//! What the end of a program, a panic and a connection need of the streams. They go through here, so that programs which never
+//! The functions of streams that the end of a program, a panic and a connection need. They go through here, so that programs which never
 //! print do not carry streams.
 
 use core::fmt;

@@ -13,7 +13,7 @@ use abi::{Error, level};
 /// Labels that a server has at the same time; of more, each is made for its question.
 const KNOWN: usize = 16;
 
-/// What a caller may do with a thing.
+/// A caller's rights to a thing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct May {
     /// Learn what it contains.
@@ -23,7 +23,7 @@ pub struct May {
 }
 
 impl May {
-    /// What a caller may do if nobody can tell.
+    /// A caller's rights if they cannot be found out.
     pub const NOTHING: Self = Self { observe: false, change: false };
 
     /// Change it, and learn what came of that.
@@ -112,7 +112,7 @@ impl Compartments {
         Self(Mutex::new(State { known: [const { (0, None) }; KNOWN], next: 0 }))
     }
 
-    /// What the caller may do with a thing of this compartment. Nothing if there is no room for its label.
+    /// The caller's rights to a thing of this compartment. Nothing if there is no room for its label.
     #[inline]
     pub fn caller_may(&self, compartment: u64) -> May {
         match op::caller() {
@@ -137,7 +137,7 @@ impl Compartments {
     }
 }
 
-/// What the caller may do with what has this label.
+/// The caller's rights to a thing that has this label.
 pub fn may(label: Entry) -> May {
     op::label_caller(label).map_or(May::NOTHING, |(observe, change)| May { observe, change })
 }

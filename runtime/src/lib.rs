@@ -1,4 +1,4 @@
-//! What a component links: entry, system call stubs, allocator, synchronisation, printing, serving.
+//! The library that a component links: entry, system call stubs, allocator, synchronisation, printing, serving.
 //!
 //! A program is `#![no_std] #![no_main]`, linked with `runtime/link.ld`, and says
 //! `runtime::entry!(main)`. Everything a component needs of the nucleus is a safe function of this

@@ -1,6 +1,6 @@
 //! Every kernel operation as a function.
 //!
-//! What each does, needs and refuses is said once, in the table from which its number and its stub come ([`abi::op`]). Operations that make
+//! The effects, needs and errors of each are defined once, in the table that gives its number and its stub ([`abi::op`]). Operations that make
 //! something name the index themselves ([`table`]) and give it back as [`Entry`]; the variants
 //! with `_at` fill a given index, also of another domain (there, 0 lets the nucleus choose).
 //! Functions are unsafe only where memory that this program uses could change or vanish.
@@ -22,7 +22,7 @@ pub fn thread_id() -> u64 {
     unsafe { question::<{ op::THREAD_ID }>() }
 }
 
-/// What is known of our caller's labels: [`op::CALLER_USUAL`] and the like.
+/// The known facts about our caller's labels: [`op::CALLER_USUAL`] and the like.
 #[inline(always)]
 pub fn caller() -> u64 {
     // SAFETY: cannot fail, touches no memory.

@@ -19,7 +19,7 @@ pub struct Own(Connection<Given>);
 
 impl Source for Own {
     fn open(&self) -> Result<Entry, Error> {
-        /// What goes with us: the account of a component stays when it dies.
+        /// An account that goes with us: the account of a component stays when it dies.
         static ACCOUNT: Once<Result<Entry, Error>> = Once::new();
         let account = ACCOUNT.get_or_make(|| op::account_new(Entry::ACCOUNT, 0)).as_ref().map_err(|error| *error)?;
         match PipesClient(self.0.once()).open(Delegate::entry(account.0, rights::COPY | rights::READ)) {

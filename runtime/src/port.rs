@@ -5,7 +5,7 @@ use abi::{Error, MESSAGE_BYTES, rights};
 use crate::entry::Owned;
 use crate::{Entry, area, op, raw};
 
-/// What a sender adds to a message: labels of ours ([`op::label_new`]), and an entry.
+/// The additions of a sender to a message: labels of ours ([`op::label_new`]), and an entry.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Options {
     /// Cs: taints the message.
@@ -43,7 +43,7 @@ pub struct Size {
 #[derive(Debug)]
 pub struct Port(Owned);
 
-/// What was received.
+/// A received message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Received {
     /// The badge of the port that it was sent to.

@@ -8,7 +8,7 @@ pub use crate::startup::{
 use crate::startup::{begin, end};
 use crate::{hooks, stream};
 
-/// What may come out of `main`.
+/// The types that `main` may return.
 pub trait ExitStatus {
     /// The status, 0 = well.
     fn status(self) -> u64;

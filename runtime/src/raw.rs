@@ -7,7 +7,7 @@ use abi::{Error, op};
 use crate::Entry;
 use crate::arch::*;
 
-/// What the kinds of operands and results of the table are here.
+/// The Rust types of the table's operands and results.
 mod kinds {
     pub use crate::Entry as Domain;
     pub use crate::Entry as Account;
@@ -31,7 +31,7 @@ mod kinds {
     pub type Nothing = ();
 }
 
-/// What travels in a register.
+/// A value that is passed in a register.
 trait Word {
     fn word(self) -> u64;
     fn from_word(word: u64) -> Self;

@@ -374,7 +374,7 @@ impl Service {
     }
 }
 
-/// What a service is given to others with: they may make call entries to it and pass it on.
+/// The rights with which a service is given to others: they may make call entries to it and pass it on.
 pub const SERVICE_RIGHTS: u8 = rights::COPY | rights::READ | rights::USE;
 
 /// Publishes a service under a name through our parent.

@@ -1,4 +1,4 @@
-//! What a program was given at the start, and its end.
+//! The data that a program was given at the start, and its end.
 
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicU64, Ordering};

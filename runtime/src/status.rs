@@ -1,4 +1,4 @@
-//! What the nucleus answers.
+//! The answers of the nucleus.
 
 use abi::Error;
 

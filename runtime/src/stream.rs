@@ -40,7 +40,7 @@ pub struct Path<'a> {
 
 impl Source for Path<'_> {
     fn open(&self) -> Result<Entry, abi::Error> {
-        // Whoever opens insists.
+        // Whoever opens a file insists on it.
         match FileSystemClient(FILE_SYSTEM.0.once()).open(self.path, self.flags) {
             Ok(delegated) => Ok(delegated.into()),
             Err(Failure::Transport(error)) => Err(error),

@@ -193,7 +193,7 @@ fn reap() {
             let bit = detached.trailing_zeros();
             detached &= detached - 1;
             let slot = number * 64 + bit as usize;
-            // Whoever takes the V clears the slot away; others find the bit gone or no V.
+            // The thread that takes the V clears the slot away; others find the bit gone or no V.
             if op::p(Entry(THREADS[slot].1.load(Ordering::Relaxed) as usize), 0).is_ok() {
                 word.fetch_and(!(1 << bit), Ordering::Relaxed);
                 clear(slot);

@@ -44,7 +44,7 @@ impl WallClock {
         if state.reported.is_none_or(|reported| now >= reported.until) && now >= state.not_before {
             match state.ask() {
                 Ok(reported) => state.reported = Some(reported),
-                // What was told before is better than nothing, as while the clock is started again.
+                // The time that was read before is better than nothing, as while the clock is started again.
                 Err(_) => state.not_before = now.saturating_add(RETRY),
             }
         }

@@ -8,7 +8,7 @@ use runtime::{Entry, op};
 
 use crate::function::Function;
 
-/// What the node is compatible with.
+/// The value of the node's `compatible` property.
 const KIND: &str = "pci-host-ecam-generic";
 /// Pages of the first bus: one for each function.
 const PAGES: u64 = 32 * 8;
@@ -26,7 +26,7 @@ impl Host {
     pub fn find() -> Option<Result<Self, String>> {
         Some(fdt::tree()?.and_then(|tree| {
             let found = fdt::device(&tree, KIND)?;
-            // What drivers share with their devices is memory as all other, in caches (Devicetree Specification 0.4, 2.3.9).
+            // Memory shared between drivers and devices is cached as all other (Devicetree Specification 0.4, 2.3.9).
             if found.property("dma-coherent").is_none() {
                 return Err("devices behind the PCI host bridge do not see what caches hold (no dma-coherent)".into());
             }

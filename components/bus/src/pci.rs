@@ -20,7 +20,7 @@ const DATA: u64 = 4;
 pub struct Found {
     /// Where it is.
     pub function: Function,
-    /// What it said.
+    /// A copy of its configuration space.
     pub configuration: Copy,
 }
 

@@ -1,4 +1,4 @@
-//! What drivers ask for.
+//! The requests of drivers.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -220,7 +220,7 @@ fn others(found: &[Found], number: usize, region: Region) -> impl Iterator<Item 
 
 /// Waits until the holder of a device is gone, and stops the device.
 fn watch(badge: u64, holder: u64, life: &Owned) {
-    // Who raises the semaphore is alive.
+    // The thread that raises the semaphore is alive.
     while matches!(op::p(life.entry(), abi::NEVER), Ok(()) | Err(abi::Error::Cancelled)) {}
     let mut state = STATE.lock();
     let State { found, taken } = &mut *state;

@@ -55,7 +55,7 @@ impl TimeServer for Time {
     }
 
     fn set(&self, badge: u64, offset: u64, error: u64) -> Result<(), TimeError> {
-        // Who opened us by name has no badge.
+        // A client that opened us by name has no badge.
         if badge == 0 {
             return Err(TimeError::NotAllowed);
         }
@@ -79,7 +79,7 @@ fn text(time: u64) -> String {
     Civil::from_seconds(time / SECOND).map_or_else(String::new, |civil| civil.to_string())
 }
 
-/// What the chip said holds, unless something better came meanwhile.
+/// Takes the chip's time, unless something better came meanwhile.
 fn take(time: u64, at: u64, error: u64) {
     let mut setting = SETTING.lock();
     if setting.is_none_or(|setting| !setting.corrected) {

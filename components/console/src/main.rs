@@ -426,7 +426,7 @@ fn start() -> Result<Option<Owned>, Failure<ParentError>> {
     server::prepared_activations(ACTIVATIONS, STACK_PAGES).map_err(Failure::Transport)?;
     SERVICE.make::<Console>().map_err(Failure::Transport)?;
     server::publish_service("console", SERVICE.entry())?;
-    // What was typed before we listened.
+    // Input typed before we listened.
     let mut shell = None;
     handle_interrupt(&mut shell);
     Ok(shell)

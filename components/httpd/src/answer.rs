@@ -19,7 +19,7 @@ enum Source {
     Snapshot(Snapshot),
 }
 
-/// What follows the head of an answer.
+/// The body that follows the head of an answer.
 pub struct Body {
     source: Source,
     offset: u64,
@@ -130,7 +130,7 @@ pub fn answer(request: &Request<'_>, files: &mut Files, into: &mut Vec<u8>) -> O
 
 /// Puts the first bytes behind the head; gives what is left.
 fn started(mut body: Body, into: &mut Vec<u8>) -> Option<Body> {
-    // What cannot be read any more fails again when the body is asked for.
+    // A file that cannot be read any more fails again when the body is asked for.
     let _ = body.next(WHOLE_SEGMENTS, into);
     (body.offset < body.end).then_some(body)
 }

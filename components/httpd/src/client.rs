@@ -30,7 +30,7 @@ pub const SENT_AT_ONCE: usize = 4;
 /// Buffer for the part of a file that is being sent. The file server writes it; the network reads it.
 static PAGES: Mutex<[Page; SENT_AT_ONCE]> = Mutex::new([Page::ZERO; SENT_AT_ONCE]);
 
-/// What a connection wants next.
+/// The next step of a connection.
 pub enum Outcome {
     /// To be told when something happens.
     Wait,
@@ -48,7 +48,7 @@ pub struct Client {
     /// Bytes to send, of which so many were sent.
     output: Vec<u8>,
     sent: usize,
-    /// What follows them.
+    /// The body that follows them.
     body: Option<Body>,
     /// So many of the last bytes to send came from it.
     from_body: usize,

@@ -15,7 +15,7 @@ use crate::time;
 
 static SYSTEM: FileSystemClient<Connection<Name<'static>>> = FileSystemClient(Connection::named("ramfs"));
 
-/// What is served lies below.
+/// The root of all served files.
 const ROOT: &str = "/www";
 /// Files that stay open.
 const OPEN: usize = 32;

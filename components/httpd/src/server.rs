@@ -48,7 +48,7 @@ pub fn serve(files: &mut Files) -> Result<Infallible, Refusal> {
             {
                 client.changed();
             }
-            // Whoever is in it twice has nothing to do the second time.
+            // A connection that is listed twice has nothing to do the second time.
             ready.push(event.token);
         })?;
         for token in ready.drain(..) {

@@ -30,7 +30,7 @@ impl Shapes {
         let make = || op::shape_new(Entry::SPECIAL, specification.as_bytes());
         let made = make().or_else(|error| match error {
             abi::Error::TooManyShapes => {
-                // Who serves through the others keeps their code.
+                // Servers that serve through the others keep their code.
                 self.0.retain(|(known, _)| SPECIFICATIONS.contains(&known.as_str()));
                 make()
             }

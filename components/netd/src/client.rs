@@ -1,6 +1,6 @@
-//! Whom a session belongs to: the program that the calling thread started in, or a component.
+//! The owner of a session: the program that the calling thread started in, or a component.
 //!
-//! What a program hands over does not say who it is: it can make accounts, entries and domains as it likes, and calls
+//! An entry that a program hands over does not identify it: it can make accounts, entries and domains as it likes, and calls
 //! from each of them. Its threads cannot change where they started. So the nucleus is asked for the home of the thread that
 //! runs here, and for its makers up to `roottask`: right below that are components, below those programs. Whatever a
 //! program makes counts as itself. For that this component holds the machine to look, and for nothing else.

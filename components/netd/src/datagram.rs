@@ -250,7 +250,7 @@ impl Stack {
         Ok(bytes)
     }
 
-    /// What is left of a socket of the common set goes.
+    /// Removes what is left of a socket of the common set.
     pub fn remove_other(&mut self, number: Number, kind: Kind) {
         self.others.retain(|other| *other != number);
         match kind {

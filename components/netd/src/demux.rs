@@ -1,4 +1,4 @@
-//! Whom a packet is for, as far as its headers tell. What is wrong with it is smoltcp's to find.
+//! Finds the receiver of a packet, as far as its headers tell. Errors in the packet are left to smoltcp.
 
 use core::cmp::Ordering;
 

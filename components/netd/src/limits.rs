@@ -1,4 +1,4 @@
-//! What clients may have: each program, all programs together, and components besides. A program that takes all it can
+//! The limits of clients: each program, all programs together, and components besides. A program that takes all it can
 //! meets its own limit; programs together leave the components' part; and all limits together fit the account of this
 //! component, which is shown below.
 //!
@@ -35,7 +35,7 @@ pub const fn all(what: What) -> usize {
 /// Sockets of all clients together.
 pub const SOCKETS: usize = all(What::Flow) + all(What::Listener) + all(What::Port) + all(What::Query);
 
-/// What clients have.
+/// The counts of what clients hold.
 pub struct Holders {
     clients: Vec<(Client, Counts)>,
     programs: Counts,
@@ -74,7 +74,7 @@ impl Holders {
         if self.is_full(client, what) { Err(NetError::Full) } else { Ok(()) }
     }
 
-    /// What components have of these and may have, and what programs have together and may have.
+    /// The counts and limits of components, and of all programs together.
     pub fn shares(&self, what: What) -> [(u16, u16); 2] {
         let place = what as usize;
         [(self.count(COMPONENTS, what), OF_COMPONENTS[place]), (self.programs[place], OF_PROGRAMS[place])]
@@ -111,7 +111,7 @@ const ACCOUNT: usize = 5 << 20;
 pub const STACK_PAGES: u64 = 4;
 /// Program, stacks, tables, and what is there without any client.
 const BASE: usize = 768 << 10;
-/// What the allocator adds to a block, rounding included.
+/// The allocator's overhead for a block, rounding included.
 const BLOCK: usize = 32;
 /// A vector may have twice the room that it needs, and while it grows half of that besides.
 const GROWN: usize = 3;
@@ -121,7 +121,7 @@ const fn in_tree(bytes: usize) -> usize {
     (11 * bytes + 16 + BLOCK) / 5 + 32
 }
 
-/// What a connection takes besides the pages of its client: itself, and places where it is found.
+/// Memory that a connection takes besides the pages of its client: itself, and places where it is found.
 const FLOW: usize =
     size_of::<Flow>() + BLOCK + in_tree(size_of::<Key>() + size_of::<Number>()) + in_tree(size_of::<(u64, Number)>());
 /// Of the page tables for a pair of buffers: a table and its shadow, two frames, for 512 pages.
@@ -135,7 +135,7 @@ const PORT: usize = size_of::<Datagrams>()
     + INBOX * (size_of::<Endpoint>() + 32);
 const QUERY: usize = GROWN * size_of::<Option<dns::DnsQuery>>();
 
-/// What all clients together can make this component keep, if each limit is reached.
+/// The most memory that all clients together can make this component keep, if each limit is reached.
 const WORST: usize = BASE
     + all(What::Session) * (size_of::<Session>() + BLOCK)
     + SOCKETS * GROWN * slots::bytes::<Socket>()

@@ -1,4 +1,4 @@
-//! What smoltcp sends through: the driver of the network interface, and loopback.
+//! The devices that smoltcp sends through: the driver of the network interface, and loopback.
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -141,13 +141,13 @@ impl RxToken for Arrived<'_> {
     }
 }
 
-/// What came from the driver, and room for what goes there.
+/// Packets that came from the driver, and room for those that go there.
 pub struct Ethernet {
-    /// What the driver gave: frames, each behind its length.
+    /// Frames from the driver, each behind its length.
     pub batch: Box<Page>,
     /// Where the frame stands in it that came and was not looked at yet; empty = there is none.
     pub arrived: Range<usize>,
-    /// What goes to the driver.
+    /// Frames for the driver.
     pub outgoing: Outgoing,
 }
 
@@ -185,7 +185,7 @@ impl Ethernet {
 /// about as much as a frame. What the device has no room for stays in the batch; while that is full, smoltcp sends nothing.
 pub struct Outgoing {
     batch: Box<Page>,
-    /// What is in it.
+    /// The number of bytes in it.
     bytes: usize,
     frames: u64,
     /// Frames that were sent.

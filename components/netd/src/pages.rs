@@ -51,7 +51,7 @@ impl Buffers {
             return Err(NetError::BadSize);
         }
         let block = FREE.lock().pop().unwrap_or_else(|| NEXT.fetch_add(1, Ordering::Relaxed));
-        // What was drawn goes back with it if the account has no more.
+        // Pages that were drawn go back with it if the account has no more.
         let buffers = Self { block, receive, send, lent: false };
         let memory = Sigma0Client(Direct(Entry::SIGMA0));
         for (start, count) in [(buffers.start(), receive), (buffers.middle(), send)] {
@@ -103,7 +103,7 @@ impl Drop for Buffers {
     }
 }
 
-/// What a connection lies in: the buffer to receive into, the one to send from, and the record of the protocol's side.
+/// The parts of a connection's memory: the buffer to receive into, the one to send from, and the record of the protocol's side.
 pub type Parts = (&'static mut [u8], &'static mut [u8], &'static mut [SocketStorage<'static>]);
 
 /// Divides buffers for a connection: the record takes the end of the one to send from, of which whole segments of so many

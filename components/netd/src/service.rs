@@ -1,4 +1,4 @@
-//! What clients ask for. The badge of a call entry is the number of its session or socket; for a connection, the
+//! The requests of clients. The badge of a call entry is the number of its session or socket; for a connection, the
 //! bits above the number say what this entry may not do.
 
 use core::sync::atomic::{AtomicUsize, Ordering};
@@ -139,7 +139,7 @@ impl NetServer for Net {
     fn open(&self, _badge: u64, account: Delegated) -> Result<Delegate, NetError> {
         let account = Owned::new(account.into());
         let caller = client::caller();
-        // Whoever has too many costs no more than this.
+        // A client over its limit costs no more than this.
         with(|stack| stack.have_room(caller.0, What::Session))?;
         let session = Client::new(caller, account)?;
         with(|stack| stack.open_session(session)).map(|number| SESSION.mint(number))
@@ -308,7 +308,7 @@ impl ConnectionServer for Connection {
         let failure = flow.failure;
         let tcp = flow.tcp();
         let room = tcp.send_capacity() - tcp.send_queue();
-        // What does not fit whole is cut behind a full segment, so that the rest leaves in full ones too.
+        // Data that does not fit whole is cut behind a full segment, so that the rest leaves in full ones too.
         let fits = if bytes.len() <= room { bytes.len() } else { room / SEGMENT * SEGMENT };
         let mut count = 0;
         loop {

@@ -21,7 +21,7 @@ fn check(handed: &Owned, kind: Kind) -> Result<(), NetError> {
 
 /// See the module.
 pub struct Session {
-    /// Whose it is.
+    /// Its owner.
     pub client: Client,
     /// Number and name of the domain that opened it, for `netstat`.
     pub owner: Option<Owner>,
@@ -62,7 +62,7 @@ impl Session {
         })
     }
 
-    /// Whom to tell from now on.
+    /// Sets the semaphore for notifications from now on.
     pub fn set_semaphore(&mut self, semaphore: Owned) -> Result<(), NetError> {
         check(&semaphore, Kind::Semaphore)?;
         self.semaphore = Some(semaphore);

@@ -49,14 +49,14 @@ impl<T> Slots<T> {
         Ok(u64::from(*generation) << 32 | u64::from(place))
     }
 
-    /// What has this number.
+    /// The item with this number.
     #[inline]
     pub fn get_mut(&mut self, number: Number) -> Option<&mut T> {
         let (generation, slot) = self.places.get_mut(number as u32 as usize)?;
         if u64::from(*generation) == number >> 32 { slot.as_mut() } else { None }
     }
 
-    /// What has this number.
+    /// The item with this number.
     #[inline]
     pub fn get(&self, number: Number) -> Option<&T> {
         let (generation, slot) = self.places.get(number as u32 as usize)?;

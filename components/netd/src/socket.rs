@@ -1,4 +1,4 @@
-//! What a socket of a client is.
+//! A client's socket.
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -16,21 +16,21 @@ use crate::slots::Number;
 
 /// A socket.
 pub struct Socket {
-    /// Whose it is. The session may be gone: then it lingers for the other end's sake.
+    /// Its session. The session may be gone: then the socket lingers for the other end's sake.
     pub session: Number,
-    /// Whose limits it counts for.
+    /// The client for whose limits it counts.
     pub client: Client,
     /// The client's word for it.
     pub token: u32,
-    /// What makes an event.
+    /// The conditions that make an event.
     pub armed: u32,
-    /// What happened and was not told yet.
+    /// The conditions that occurred and were not reported yet.
     pub pending: u32,
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
 }
 
-/// What it is.
+/// The kind of a socket.
 pub enum Kind {
     /// A TCP port that is listened on.
     Listener(Box<Listener>),
@@ -44,7 +44,7 @@ pub enum Kind {
     Query(dns::QueryHandle),
 }
 
-/// What is counted.
+/// The kinds of objects that are counted.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum What {
     /// Sessions.
@@ -138,13 +138,13 @@ pub struct Datagrams {
     pub handle: SocketHandle,
     /// The port.
     pub port: u16,
-    /// What came from here.
+    /// Packets from this machine.
     pub local: Inbox,
 }
 
 /// Datagrams that wait in each direction, if their bytes fit into a page.
 pub const PACKETS: usize = 16;
-/// What the protocol's side notes of them, in both directions.
+/// The metadata that the protocol's side keeps of them, in both directions.
 pub const METADATA_BYTES: usize = 2 * PACKETS * size_of::<udp::PacketMetadata>();
 
 /// ICMP echo.

@@ -48,7 +48,7 @@ const PAUSE_FOR_ROOM: u64 = 200_000;
 /// How long a driver that is not there is left alone.
 const PAUSE: u64 = 2_000_000;
 
-/// What was counted.
+/// The counters.
 #[derive(Default)]
 pub struct Counters {
     /// Frames that came.
@@ -63,7 +63,7 @@ pub struct Stack {
     pub time: u64,
     /// Through the driver, and loopback.
     pub links: Links,
-    /// What knows no connection.
+    /// The sockets without a connection.
     pub common: Common,
     /// No socket: what is passed with it is answered as nobody's.
     nothing: SocketSet<'static>,
@@ -205,7 +205,7 @@ impl Stack {
         }
     }
 
-    /// What came is for no socket of ours.
+    /// Handles a packet that is for no socket of ours.
     pub fn ingress_of_nobody(&mut self, medium: Medium) {
         self.links.ingress(medium, self.now(), &mut self.nothing);
     }
@@ -437,7 +437,7 @@ impl Stack {
         if self.holders.is_full(client, what) {
             // Somebody may be gone.
             self.sweep();
-            // What only lingers makes room: the client's own, or a program's if they all have too many.
+            // A socket that only lingers makes room: the client's own, or a program's if they all have too many.
             let is_own = self.holders.has_all(client, what);
             let mut lingering = self.lingering.iter().filter(|_| what == What::Flow);
             let oldest = lingering.find(|(other, _)| if is_own { *other == client } else { *other != COMPONENTS });
@@ -448,7 +448,7 @@ impl Stack {
         self.holders.check(client, what)
     }
 
-    /// Whose session it is, with the account's ticket, if it may have one more of these.
+    /// The owner of the session, with the account's ticket, if it may have one more of these.
     pub fn claim(&mut self, session: Number, what: What) -> Result<(Client, u64), NetError> {
         let session = self.sessions.get(session).ok_or(NetError::Closed)?;
         let (client, ticket) = (session.client, session.ticket);

@@ -265,7 +265,7 @@ impl Stack {
         self.report(listener, READABLE);
     }
 
-    /// What a connection noted as its time has come.
+    /// Handles the timer that a connection set.
     pub fn timer_fired(&mut self, number: Number) {
         let Some(flow) = self.flow(number) else { return };
         flow.deadline = u64::MAX;
@@ -358,7 +358,7 @@ impl Stack {
         let (client, _) = self.claim(session, What::Listener)?;
         let is_kept = client != COMPONENTS && KEPT.contains(&port);
         if self.listeners.contains_key(&port) {
-            // Whoever had it may be gone.
+            // Its owner may be gone.
             self.sweep();
         }
         if is_kept || self.listeners.contains_key(&port) {

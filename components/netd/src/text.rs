@@ -1,4 +1,4 @@
-//! What people are told: `ifconfig`, `netstat`.
+//! Reports for people: `ifconfig`, `netstat`.
 
 use alloc::string::String;
 use core::fmt::{Arguments, Write};
@@ -6,7 +6,7 @@ use core::fmt::{Arguments, Write};
 use crate::socket::{Kind, Stage, What};
 use crate::stack::Stack;
 
-/// What is told of that is held.
+/// The rows of the report on objects that are held.
 const HELD: [(&str, What); 4] =
     [("sessions", What::Session), ("connections", What::Flow), ("listeners", What::Listener), ("ports", What::Port)];
 

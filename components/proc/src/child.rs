@@ -129,7 +129,7 @@ const SCHEDULE: Schedule = Schedule { priority: 16, slice: 10_000 };
 
 const PAGE: u64 = PAGE_BYTES as u64;
 
-/// What a program may have.
+/// The limits of a program.
 pub struct Limits {
     /// Frames of its account, or [`KEPT`].
     pub frames: u64,

@@ -308,7 +308,7 @@ impl ParentServer for Parent {
     }
 
     fn restarts(&self, _badge: u64, after: u64) -> Result<(u64, u64), ParentError> {
-        // What we start is not started again by anybody: only our parent has something to tell.
+        // Programs that we start are not restarted by anybody: only our parent has something to report.
         ParentClient(Direct(Entry::PARENT)).restarts(after).map_err(refused)
     }
 
@@ -317,7 +317,7 @@ impl ParentServer for Parent {
     }
 }
 
-/// What our parent refused, as our own refusal.
+/// The parent's refusal, as our own.
 fn refused(error: Failure<ParentError>) -> ParentError {
     match error {
         Failure::Refused(error) => error,

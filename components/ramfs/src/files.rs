@@ -67,7 +67,7 @@ fn refusal(error: Error) -> FileError {
     }
 }
 
-/// What callers may do with files and directories of a compartment.
+/// The callers' rights to files and directories of a compartment.
 pub static COMPARTMENTS: Compartments = Compartments::new();
 
 fn allow(allowed: bool) -> Result<(), Error> {
@@ -89,7 +89,7 @@ fn change(tree: &Tree<Memory>, node: Node) -> Result<(), Error> {
     allow(COMPARTMENTS.caller_may(tree.compartment(node)?).both())
 }
 
-/// What the caller may do on its way along a path. It asks once for each compartment that follows another.
+/// The caller's rights along a path. It asks once for each compartment that follows another.
 struct Way {
     last: Option<(u64, May)>,
 }
@@ -287,7 +287,7 @@ impl FileSystemServer for FileSystem {
             let now = op::clock();
             let made = match may_make {
                 true => tree.create(directory, name, Kind::File, now, PAYER),
-                // What is there already may belong to another compartment.
+                // An existing node may belong to another compartment.
                 false => tree.lookup(directory, name).map_or(Err(Error::Denied), |_| Err(Error::Exists)),
             };
             match made {

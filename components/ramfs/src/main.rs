@@ -58,7 +58,7 @@ const COMPARTMENTS: &str = "compartments";
 /// Noted in the tree when all of the archive is in it.
 const IMPORTED: u64 = 1;
 
-/// What call entries to files are made from.
+/// The service that call entries to files are made from.
 static FILE_SERVICE: AtomicUsize = AtomicUsize::new(0);
 static PIPE_SERVICE: AtomicUsize = AtomicUsize::new(0);
 

@@ -6,7 +6,7 @@
 //! Buffers lie in our heap: how many there can be follows from our account ([`most`]). Programs get three of five together, and
 //! [`SESSION_PIPES`] for a session; the others are kept for components. There can be as many sessions.
 //!
-//! What is in a pipe has a compartment, which its session names before anything is in it. Who writes must be allowed to change what has that
+//! A pipe's content has a compartment, which its session names before anything is in it. A writer must be allowed to change what has that
 //! label, who reads to observe it.
 //!
 //! A call that waits keeps an activation, and file calls need activations too: one may wait at each end of a pipe, and
@@ -154,7 +154,7 @@ impl Table {
         (side.of(pipe).badge == badge).then_some(pipe)
     }
 
-    /// Whose owners are gone goes.
+    /// Removes the sessions whose owners are gone.
     fn sweep(&mut self) {
         let Self { sessions, pipes, .. } = self;
         sessions.retain(|session| is_account(&session.account));
@@ -465,7 +465,7 @@ impl PipeEndServer for Pipes {
         if !COMPARTMENTS.caller_may(0).both() {
             return Err(StreamError::Flow);
         }
-        // What is not a domain in which entries may be put, or not an index of one, is refused by the nucleus.
+        // The nucleus refuses anything that is not a domain in which entries may be put, or not an index of one.
         op::portal_new(domain.entry(), self.service, badge, Entry(index as usize), 0)
             .map(drop)
             .map_err(|_| StreamError::NotADomain)

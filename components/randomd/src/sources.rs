@@ -16,16 +16,16 @@ const PAUSE: u64 = 5_000_000;
 /// The driver. It may be missing, or dead at present: nobody waits for it then.
 static DEVICE: Connection<Given> = Connection::new(Given("entropy"));
 
-/// What they gave: nothing, or a whole seed.
+/// The contributions of the sources: nothing, or a whole seed.
 pub struct Seeds {
     bytes: [[u8; SEED_BYTES]; SOURCES],
     count: [usize; SOURCES],
-    /// What nobody outside can know exactly, though it is no source.
+    /// A value that nobody outside can know exactly, though it is no source.
     pub salt: [u8; 16],
 }
 
 impl Seeds {
-    /// What each source gave.
+    /// The contribution of each source.
     pub fn given(&self) -> [&[u8]; SOURCES] {
         core::array::from_fn(|source| &self.bytes[source][..self.count[source]])
     }

@@ -1,6 +1,6 @@
 //! Starting components, watching them, and restarting them by the policy of the description.
 //!
-//! What is to be started waits in a list until its time has come and what it has portals to is published. The main loop
+//! A component to be started waits in a list until its time has come and what it has portals to is published. The main loop
 //! starts one after the other and never waits for any: calls are served, and others are watched, meanwhile.
 
 use crate::badge::{self, parent_service};
@@ -51,10 +51,10 @@ const SIGMA0_DIED: &str = "sigma0 died";
 static PENDING: Mutex<Vec<Pending>> = Mutex::new(Vec::new());
 /// The component that is being started: taken from the second list, and not yet in the first.
 static STARTING: AtomicUsize = AtomicUsize::new(0);
-/// What a component has of a device.
+/// The entries for devices that a component has.
 #[derive(Clone, Copy, Default)]
 struct Devices {
-    /// Whose it is.
+    /// Number of the component.
     number: u16,
     interrupt: Option<Entry>,
     ports: Option<Entry>,
@@ -64,7 +64,7 @@ struct Devices {
 
 static DEVICES: Mutex<Vec<Devices>> = Mutex::new(Vec::new());
 
-/// What becomes of the component with this name.
+/// The state of the component with this name.
 pub fn state(name: &str) -> Result<State, ParentError> {
     let component = plan().system.component(name).ok_or(ParentError::NoSuchComponent)?;
     if is_boot_component(&component) || domain_of(component.number).is_some() {
@@ -139,7 +139,7 @@ pub fn start_due() -> u64 {
         };
         match component.restart {
             Restart::Reboot | Restart::Never => give_up(&component, &cause),
-            // What others keep for a dead instance is still charged to its account, for example. They let go when they
+            // Frames that others keep for a dead instance are still charged to its account, for example. They let go when they
             // notice that it is gone, or die themselves.
             Restart::Always => {
                 pending.due = clock() + pending.life.history.failed();
@@ -346,7 +346,7 @@ fn devices(component: &Component) -> Result<Devices, String> {
 /// not start again is ended only by force. If the machine stops for it, it does before this answers: who asked could
 /// otherwise stop it first, for another reason.
 pub fn kill(asks: u16, domain: u64, force: Force) -> Result<(), ParentError> {
-    // Who holds the machine could stop it as well.
+    // The holder of the machine entry could stop it as well.
     if !holds_machine(asks) {
         return Err(ParentError::NotAllowed);
     }

@@ -54,7 +54,7 @@ pub fn finish(running: &mut Running, outcome: Result<(), String>) -> Result<(), 
     outcome
 }
 
-/// What there is of it goes.
+/// Removes what is left of it.
 pub fn remove(running: &mut Running) {
     let _ = op::domain_kill(running.domain, 0);
     if running.ticket != 0 {

@@ -18,7 +18,7 @@ pub struct Plan {
 
 static PLAN: Once<Plan> = Once::new();
 
-/// What [`init`] keeps.
+/// The plan that [`init`] keeps.
 pub fn plan() -> &'static Plan {
     PLAN.get().unwrap_or_else(|| fail("no plan"))
 }

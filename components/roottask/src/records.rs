@@ -1,4 +1,4 @@
-//! What the nucleus's list says about domains: our own, and those that we made.
+//! The nucleus's records of domains: our own, and those that we made.
 
 use crate::memory::SIGMA0_DOMAIN;
 use abi::info::{Cpu, Domain, cpu_state};

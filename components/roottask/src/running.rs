@@ -13,17 +13,17 @@ pub struct Running {
     pub instance: u64,
     /// Its domain.
     pub domain: Entry,
-    /// What it pays with.
+    /// The account that it pays with.
     pub account: Entry,
     /// Its first thread.
     pub thread: Option<Entry>,
-    /// What draws frames for it.
+    /// The ticket that draws frames for it.
     pub ticket: u64,
-    /// What is kept when it is started again.
+    /// The state that survives a restart.
     pub life: Life,
 }
 
-/// What is known of a component, from one instance to the next.
+/// The state of a component that survives from one instance to the next.
 #[derive(Clone, Copy, Default)]
 pub struct Life {
     /// Of its deaths.

@@ -26,7 +26,7 @@ pub const NAME_SERVICE: &str = "names";
 /// The terminal's.
 const CONSOLE: &str = "console";
 
-/// Whose service it is.
+/// The publisher of a service.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Publisher {
     /// The component's own, under a name that the description gives it.
@@ -156,7 +156,7 @@ pub fn publish(component: u16, name: &str, service: Owned, publisher: Publisher)
     Ok(())
 }
 
-/// What a dead component published is gone; the names stay its own.
+/// Withdraws the services of a dead component; it keeps their names.
 pub fn withdraw(component: u16) {
     let _registering = REGISTERING.lock();
     let mut state = STATE.lock();

@@ -142,7 +142,7 @@ extern "C" fn enter_slowly(event: u64, woken: u64, ring: *mut Ring, current: u64
         read(queues, ring);
         queues.prepend(current);
     } else {
-        // What woke before gets its turn before the one that gives way.
+        // Threads that woke earlier get their turn before the one that gives way.
         read(queues, ring);
         if event != Event::Choose as u64 {
             queues.append(current);

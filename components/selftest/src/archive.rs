@@ -40,7 +40,7 @@ fn refused(outcome: Result<(), Error>, error: Error, what: &'static str) -> Resu
     hold(outcome == Err(error), what)
 }
 
-/// What a check before may have done already.
+/// Shows us the archive, unless a check before has done so.
 fn show_us() -> Result<(), &'static str> {
     match show(Entry::OWN) {
         Ok(()) | Err(Error::Occupied) => Ok(()),

@@ -7,9 +7,9 @@ pub type State = [u64; 128];
 pub mod area {
     /// When the program began.
     pub const FIRST: usize = 0;
-    /// What it fills its registers with.
+    /// The values for its registers.
     pub const GIVEN: usize = 1024;
-    /// What it finds in the end.
+    /// The values that it finds in the end.
     pub const SEEN: usize = 2048;
 }
 
@@ -20,7 +20,7 @@ pub const WORDS: usize = 3072;
 pub mod word {
     /// 1: it has floating-point registers.
     pub const UNIT: usize = 0;
-    /// What is to happen.
+    /// The event to cause.
     pub const EVENT: usize = 1;
     /// Not 0: who waits goes on.
     pub const GO: usize = 2;
@@ -30,7 +30,7 @@ pub mod word {
     pub const DONE: usize = 4;
 }
 
-/// What happens between filling the registers and looking at them.
+/// The events between filling the registers and looking at them.
 pub mod event {
     /// A system call.
     pub const ASK: u64 = 0;

@@ -1,4 +1,4 @@
-//! What the compiler calls to copy, move and fill bytes: every length, every distance between from and to.
+//! The compiler's functions that copy, move and fill bytes: every length, every distance between from and to.
 
 use core::hint::black_box;
 
@@ -15,7 +15,7 @@ const FILL: u8 = 0xa5;
 
 type Bytes = [u8; LENGTHS + 2 * MARGIN];
 
-/// What stands at a place at first: neighbours differ, and so do places that are a power of two apart.
+/// The initial byte at a place: neighbours differ, and so do places that are a power of two apart.
 fn first(place: usize) -> u8 {
     (place % 251) as u8
 }

@@ -313,7 +313,7 @@ fn in_threads() -> Result<(), &'static str> {
 }
 
 fn indices() -> Result<(), &'static str> {
-    // What each activation holds (its receive index, its own semaphore) exists by now.
+    // The objects of each activation (its receive index, its own semaphore) exist by now.
     let free = || {
         let mut entries = [const { None }; 1024];
         for place in &mut entries {

@@ -1,4 +1,4 @@
-//! What a check is, and what checks ask.
+//! A check, and the functions that checks use.
 
 use runtime::{Entry, op};
 

@@ -50,13 +50,13 @@ const LINE: u64 = FIRST + 4;
 const PORTS: u64 = FIRST + 5;
 const LABEL: u64 = FIRST + 6;
 const PORT: u64 = FIRST + 7;
-/// What is tried.
+/// The entry that is tried.
 const TRIED: u64 = FIRST + 8;
-/// What an operation fills.
+/// The entry that an operation fills.
 const FILLED: u64 = FIRST + 9;
 /// Where more stands.
 const MORE: u64 = FIRST + 64;
-/// What stands in the victim's table.
+/// The entry in the victim's table.
 const INSIDE: u64 = FIRST_FREE as u64;
 
 const MACHINE: u64 = Entry::SPECIAL.0 as u64;
@@ -75,7 +75,7 @@ const PORT_SIZE: u64 = 64 | 1 << 16;
 /// Leaves a register as it is.
 const AS_IT_IS: u64 = u64::MAX;
 
-/// What operands name: a thread of ours that waits, and a shape. The rest is made anew for each case.
+/// The objects that operands name: a thread of ours that waits, and a shape. The rest is made again for each case.
 struct World {
     thread: Thread,
     shape: Owned,
@@ -252,7 +252,7 @@ fn kinds(case: &Case<'_>) -> Result<usize, &'static str> {
     let operand = &case.row.operands[case.operand];
     let mut tried = 0;
     for kind in KINDS.into_iter().filter(|kind| *kind != operand.kind) {
-        // What memory is drawn for may be named by a domain, for its account.
+        // A domain may stand for its account where memory is drawn.
         if (case.index, operand.kind, kind) == (numbers::DRAW, OperandKind::Account, OperandKind::Domain) {
             continue;
         }

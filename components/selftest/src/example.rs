@@ -15,7 +15,7 @@ use crate::table::child::{on_semaphore, operation};
 
 const FRAMES: u64 = 64;
 
-/// What the diary told last.
+/// The number that the diary reported last.
 static REPORTED: AtomicU64 = AtomicU64::new(0);
 const ENTRY: u64 = 1942;
 const NOTHING: u64 = 1;
@@ -39,7 +39,7 @@ impl ServeWord for Diary {
 }
 // [end]
 
-/// What the example makes.
+/// The objects of the example.
 struct World {
     secret: u64,
     send: Owned,
@@ -134,7 +134,7 @@ fn tries(account: &Owned, labels: Option<[Entry; 2]>, action: Action<'_>) -> Res
     })
 }
 
-/// What a domain does.
+/// An action of a domain.
 enum Action<'a> {
     Calls(&'a Owned),
     Signals(&'a Owned),

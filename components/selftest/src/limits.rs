@@ -31,7 +31,7 @@ pub const CHECKS: &[Check] = &[
 /// Does `work` with an account of 0, 1, 2 … frames: each time it must be refused as exhausted, until it has
 /// enough. So each allocation that it makes fails in turn, and none may lose a frame.
 fn exhaust(work: fn(Entry) -> Result<(), Error>) -> Result<(), &'static str> {
-    // What our own account keeps for accounts and entries is there after the first.
+    // Our own account's memory for accounts and entries is there after the first.
     let _ = with_account(0, work)?;
     let before = frames()?;
     for count in 0..200 {

@@ -1,4 +1,4 @@
-//! Who decides which thread runs: the order in which threads of three priorities run, printed.
+//! The scheduling policy: the order in which threads of three priorities run, printed.
 //!
 //! Nothing here expects an order. Two systems run this, one with a scheduler whose priorities are
 //! reversed; their boot tests expect opposite orders of the same program.
@@ -64,7 +64,7 @@ fn woken() -> Result<String, Error> {
     Ok(take())
 }
 
-/// What there is to print, and what goes wrong.
+/// The lines to print, and the errors.
 pub fn lines() -> [Result<String, Error>; 2] {
     [started().map(|order| format!("started: {order}\n")), woken().map(|order| format!("woken: {order}\n"))]
 }

@@ -32,7 +32,7 @@ const MILLISECOND: u64 = 1_000_000;
 struct Page([u64; 512]);
 static PAGE: Page = Page([42; 512]);
 
-/// What the pager does.
+/// The requests to the pager.
 const ANSWER: u64 = 0;
 const GIVE_UP: u64 = 1;
 const SLEEP: u64 = 2;

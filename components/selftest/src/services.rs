@@ -311,7 +311,7 @@ fn words() -> Result<(), &'static str> {
     hold(client.half(13) == Err(Failure::Refused(BlockError::Odd)), "an odd number has a half")?;
     let unknown = Ok([Protocol::WrongInterface.code(), 0, 0, 0, 0, 0, 0, 0, 0]);
     hold(message::call_all_words(portal.entry(), [3; 9]) == unknown, "a method of no interface")?;
-    // Who takes it for an interface of messages, or of short calls, is refused.
+    // A client that takes it for an interface of messages, or of short calls, is refused.
     let message = |control| message::call(portal.entry(), [BlockClient::HALF, 12, 7, 7, 7], control);
     hold(message(Control(0)) == Err(Error::BadControl), "a message is called")?;
     let control = Control::bytes(64).delegate(Entry::OWN.0, rights::ALL);
@@ -453,7 +453,7 @@ fn kept() -> Result<(), &'static str> {
     let count = (0..).take_while(|number| values.set(&key(*number), &[*number as u8; VALUE]).is_ok()).count();
     // A value has a length, two bytes more, and whole words.
     hold(count == ROOM / (8 + (2 + KEY + VALUE).next_multiple_of(8)), "more or fewer values than there is room for")?;
-    // What was removed makes room, once the others are copied.
+    // Removed values make room, once the others are copied.
     hold(values.remove(&key(0)) == Ok(true), "a value is not removed")?;
     hold(values.set(&key(count), &[count as u8; VALUE]).is_ok(), "what was removed takes room")?;
     hold(values.set(&key(0), &[0; VALUE]) == full, "more values than there is room for")?;
@@ -472,7 +472,7 @@ fn refused_memory() -> Result<(), &'static str> {
     hold(list.try_reserve(16 << 20).is_err(), "more is there than the account has")?;
     hold(!server::reserve_memory(16 << 20), "more is reserved than the account has")?;
     hold(server::reserve_memory(3 << 20), "what was refused keeps what it got")?;
-    // Whatever else the account pays for.
+    // The rest of the account.
     let taken: Vec<Owned> =
         (0..16).rev().filter_map(|order| op::account_new(Entry::ACCOUNT, 1 << order).ok().map(Owned::new)).collect();
     hold(list.try_reserve(2 << 20).is_ok(), "what was reserved is not there")?;

@@ -16,12 +16,12 @@ const MILLISECOND: u64 = 1_000_000;
 /// The share, in percent, and what is too much of the time of a CPU: by the end of a slice, and by what begins before we look.
 const SHARE: u64 = 20;
 const TOO_MUCH: u64 = 30;
-/// What it has at least if it is bounded no more.
+/// The least percentage of a thread that is bounded no more.
 const UNBOUNDED: u64 = 90;
 /// How long we look, three periods, and how long somebody waits.
 const LOOK: u64 = 300 * MILLISECOND;
 const WAIT: u64 = 400 * MILLISECOND;
-/// Who works without a share, who has one, who looks: one above the other.
+/// The priorities of the thread without a share, the one with a share, and the observer, in rising order.
 const LOW: u8 = 16;
 const MIDDLE: u8 = 17;
 const HIGH: u8 = 18;
@@ -53,7 +53,7 @@ fn start(priority: u8, function: fn(usize)) -> Result<Thread, &'static str> {
     Thread::start_with(function, 0, Schedule { priority, slice: 1_000 }).map_err(text)
 }
 
-/// What the thread with the share has of the time of the CPU, in percent.
+/// The percentage of the CPU's time that the thread with the share has.
 fn percent() -> Result<u64, &'static str> {
     let used = || {
         let position = THREAD.load(Ordering::SeqCst) - 1;

@@ -1,21 +1,21 @@
-//! What is shown to children that play the programs of `arch::programs`.
+//! Pages shown to children that play the programs of `arch::programs`.
 //!
-//! What a program is to do, and what comes of it, stands in a *block*: words of the second page, in the order of [`word`].
+//! The orders for a program, and its results, stand in a *block*: words of the second page, in the order of [`word`].
 
 /// Where a child sees the first page that is shown to it; the second one follows.
 pub const PLACE: u64 = 0x5000_0000;
 
-/// What a child's services answer.
+/// The answer of a child's services.
 pub const ANSWER: u64 = 77;
 
-/// What `mark` writes.
+/// The value that `mark` writes.
 pub const MARK: u32 = 0x3a4c;
 
 /// Words of a block.
 pub mod word {
     /// How often the program came round.
     pub const COUNT: usize = 0;
-    /// What was wrong: 1 and the number of a register, or one of [`super::NOT_CLEAR`] and [`super::ROUNDING`].
+    /// The error found: 1 and the number of a register, or one of [`super::NOT_CLEAR`] and [`super::ROUNDING`].
     pub const WRONG: usize = 1;
     /// The registers are to be this number and those after it.
     pub const SEED: usize = 2;

@@ -20,7 +20,7 @@ const SLICE: u64 = 20;
 const PREEMPTED: u64 = 14;
 /// More than what is left, less than a slice; the machine's time may go on while this computer does something else.
 const BETWEEN: u64 = 13 * MILLISECOND;
-/// Who has slices, and who preempts.
+/// The priorities of the threads with slices, and of the one that preempts.
 const LOW: u8 = 16;
 const HIGH: u8 = 18;
 

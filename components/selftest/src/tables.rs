@@ -155,7 +155,7 @@ fn many() -> Result<(), &'static str> {
     const COUNT: usize = 150;
     const PLACE: usize = 2 * TABLE_ENTRIES;
     let semaphore = semaphore()?;
-    // What our own account and table keep is there after the first time.
+    // The frames that our own account and table keep are there after the first time.
     let mut before = 0;
     for _ in 0..2 {
         before = frames()?;

@@ -44,7 +44,7 @@ fn new_semaphore() -> Result<Owned, &'static str> {
     op::semaphore_new(Entry::ACCOUNT, 0).map(Owned::new).map_err(|error| error.text())
 }
 
-/// What only a portal of the description may do, nobody else does.
+/// Other entries refuse the requests that only a portal of the description may make.
 fn only_writes(terminal: &Terminal) -> Result<(), &'static str> {
     let refused = Failure::Refused(ConsoleError::NotAllowed);
     let semaphore = new_semaphore()?;
@@ -92,7 +92,7 @@ const HANDED_ON: u64 = 2_001;
 
 fn given() -> Result<(), &'static str> {
     let (terminal, ..) = terminals()?;
-    // Whoever is given the terminal has it until the mode is set.
+    // A program that is given the terminal has it until the mode is set.
     let take = |mode| {
         terminal.set_mode(mode).map_err(say)?;
         terminal.give(Delegate::entry(Entry::DOMAIN.0, rights::ALL), GIVEN).map_err(say)?;
@@ -114,7 +114,7 @@ fn given() -> Result<(), &'static str> {
     only_writes(&entry)?;
     drop(given);
     let (given, entry) = take(Mode::Cooked)?;
-    // What reads keys takes the terminal from what reads lines, until the mode is set.
+    // A reader of keys takes the terminal from a reader of lines, until the mode is set.
     hold(entry.read_keys(&mut []) == Ok(0), "it reads no keys")?;
     hold(entry.read(&mut [0]) == interrupted, "lines come while keys are read")?;
     drop(given);

@@ -13,11 +13,11 @@ use crate::names::{CHLABEL, DECLASSIFY, DROP, EXPLAIN, NEW_COMPARTMENT};
 use crate::terminal::say;
 use crate::{compartments, explain, jobs};
 
-/// What a built-in command did.
+/// The result of a built-in command.
 pub struct Done {
     /// Its status.
     pub status: u64,
-    /// What it says to standard output.
+    /// Its text for standard output.
     pub text: String,
 }
 

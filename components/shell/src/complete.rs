@@ -1,4 +1,4 @@
-//! What Tab finds: commands for the first word, paths for the others.
+//! The candidates for Tab: commands for the first word, paths for the others.
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;

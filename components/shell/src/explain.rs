@@ -11,7 +11,7 @@ use runtime::stream::FILE_SYSTEM;
 use crate::compartments;
 use crate::launch::PROC;
 
-/// What data comes from, or goes to.
+/// The source of data, or its destination.
 struct Side<'a> {
     text: &'a str,
     /// Handles of what taints it.

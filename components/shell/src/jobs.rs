@@ -1,4 +1,4 @@
-//! What runs in the background, and what Ctrl-C ends.
+//! The jobs in the background, and the one that Ctrl-C ends.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -13,7 +13,7 @@ use shelleval::Shell;
 
 use crate::terminal::say;
 
-/// What a line, or a job, has running.
+/// The running parts of a line, or a job.
 pub struct Work {
     programs: Mutex<Vec<Arc<Child>>>,
     stopped: AtomicBool,
@@ -65,7 +65,7 @@ const MAX_JOBS: usize = 16;
 
 struct Job {
     number: u64,
-    /// Whose job it is.
+    /// The shell that owns the job.
     shell: Shell,
     title: String,
     running: Running,
@@ -78,7 +78,7 @@ static JOBS: Mutex<Vec<Job>> = Mutex::new(Vec::new());
 static ENDED: Condvar = Condvar::new();
 static FOREGROUND: Mutex<Option<Running>> = Mutex::new(None);
 
-/// What Ctrl-C ends from now on.
+/// Sets the job that Ctrl-C ends from now on.
 pub fn set_foreground(running: Option<Running>) {
     *FOREGROUND.lock() = running;
 }

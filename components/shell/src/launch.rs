@@ -28,7 +28,7 @@ pub struct Launch<'a> {
     pub words: &'a [String],
     /// Streams.
     pub streams: &'a [Stream; 3],
-    /// What the prefixes say.
+    /// The meaning of the prefixes.
     pub prefixes: Prefixes,
     /// It may have the part that is kept for a command in the foreground.
     pub may_use_kept: bool,
@@ -43,7 +43,7 @@ impl Launch<'_> {
         self.interactive && matches!(output, Stream::Console) && !matches!(input, Stream::Terminal)
     }
 
-    /// What it has besides its streams.
+    /// The entries that it has besides its streams.
     fn portals(&self) -> impl Iterator<Item = (&str, u16)> {
         let proc = self.prefixes.allowed.then_some(("proc", PORTAL));
         proc.into_iter().chain(self.needs_terminal().then_some(("terminal", TERMINAL)))
@@ -60,7 +60,7 @@ pub fn has_terminal(streams: &[Stream; 3]) -> bool {
     matches!(streams[0], Stream::Terminal) || matches!(streams[1], Stream::Console)
 }
 
-/// What prefixes say of a program.
+/// The effect of prefixes on a program.
 #[derive(Clone, Default)]
 pub struct Prefixes {
     /// On which CPUs it is to run; 0 = all.
@@ -111,7 +111,7 @@ fn level_of(word: &str) -> Result<(&str, u64), String> {
     Ok((name, level))
 }
 
-/// What the prefixes in front say, and the program and its arguments. `Err` = why they say nothing.
+/// Reads the prefixes in front; gives them, and the program and its arguments. `Err` = why they are not understood.
 pub fn prefixes(words: &[String]) -> Result<(Prefixes, &[String]), String> {
     let (mut prefixes, mut rest) = (Prefixes::default(), words);
     loop {

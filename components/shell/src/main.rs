@@ -62,7 +62,7 @@ const HAS_RUN: &str = "/etc/has-run";
 const OF_RUN: &str = "[boot] run";
 /// Commands to run instead of those of a person.
 const EXEC: &str = "/etc/exec";
-/// What is said at the start.
+/// The file that is printed at the start.
 const GREETING: &str = "/etc/motd";
 /// Lines remembered.
 const HISTORY: usize = 200;
@@ -129,7 +129,7 @@ fn begin(mut state: State, interactive: bool) -> State {
     let name = core::mem::replace(&mut state.name, String::from(OF_RUN));
     let mut state = run(state, &script, interactive, &Arc::from([]));
     state.name = name;
-    // What runs since the start is no job of whoever types: `wait` would not end.
+    // Programs that run since the start are no jobs of the user: `wait` would not end.
     state.shell = Shell::new();
     state
 }

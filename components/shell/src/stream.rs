@@ -50,7 +50,7 @@ pub enum Stream {
 
 /// An end of a pipe.
 pub struct End {
-    /// What is in the pipe belongs to a compartment: both ends know.
+    /// Whether the pipe's content belongs to a compartment: both ends know.
     is_secret: Arc<AtomicBool>,
     pipe: u64,
     entry: Owned,
@@ -124,7 +124,7 @@ impl Stream {
         }
     }
 
-    /// What the startup page says of it.
+    /// Its description in the startup page.
     pub fn description(&self) -> String {
         match self {
             Self::Terminal | Self::Pipe(_) => ENTRY.to_string(),
@@ -148,7 +148,7 @@ impl Stream {
         Ok(())
     }
 
-    /// What a tainted program writes into a pipe belongs to the compartment.
+    /// Marks the pipe's content as part of the compartment, because a tainted program writes it.
     pub fn taint(&self, handle: u64) -> Result<(), Failure<PipeError>> {
         match self {
             Self::Pipe(end) if !end.is_read => end.set_compartment(label::secret(handle)),
@@ -165,7 +165,7 @@ impl Stream {
     pub fn read(&self, into: &mut [u8]) -> Result<usize, String> {
         match self {
             Self::Terminal => read_terminal(into),
-            // What we read, we tell whatever we start.
+            // Content that we read flows to every program that we start.
             Self::Pipe(end) if end.is_secret.load(Ordering::Relaxed) => Err(StreamError::Flow.to_string()),
             Self::Pipe(end) => {
                 runtime::stream::Stream::entry(end.entry.entry()).read(into).map_err(|error| error.to_string())

@@ -64,7 +64,7 @@ pub fn give(domain: Entry, index: usize) {
     }
 }
 
-/// What a person typed.
+/// The input that a person typed.
 pub enum Typed {
     /// A line.
     Line(String),

@@ -278,7 +278,7 @@ fn place(ended: u64, name: &str) -> Option<String> {
     place
 }
 
-/// What a status word means, for people.
+/// The meaning of a status word, for people.
 fn cause(ended: u64) -> String {
     match ended {
         0..=255 => alloc::format!("exit {ended}"),

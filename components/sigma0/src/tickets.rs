@@ -1,4 +1,4 @@
-//! Whom memory is drawn for: a ticket is an account, and from the moment that it is handed over the domain that lives on
+//! The tickets that memory is drawn for: a ticket is an account, and from the moment that it is handed over the domain that lives on
 //! it.
 //!
 //! A ticket belongs to who made it, which is named by the ticket of its own. When that one is given back, because its

@@ -12,7 +12,7 @@ use runtime::{arch, op as operation};
 const MACHINE: u64 = abi::layout::SPECIAL as u64;
 const MEMORY: u64 = system::MEMORY_INDEX as u64;
 
-/// What calls name, at indices that the runtime does not reach.
+/// The entries that calls name, at indices that the runtime does not reach.
 const FIRST: u64 = 256;
 const ACCOUNT: u64 = FIRST;
 const VICTIM: u64 = FIRST + 1;
@@ -25,7 +25,7 @@ const WEAK: [u64; 4] = [FIRST + 5, FIRST + 6, FIRST + 7, FIRST + 8];
 const SERVICE: Entry = Entry(FIRST as usize + 10);
 const PORTAL: Entry = Entry(FIRST as usize + 11);
 const RECEIVES: Entry = Entry(FIRST as usize);
-/// What the machine made.
+/// The entries that the machine made.
 const MADE: u64 = FIRST + 16;
 const MADE_MOST: u64 = 40;
 /// A domain that is made of what is left.

@@ -40,7 +40,7 @@ const ROUNDS: usize = 10;
 /// Operations of which a tenth has to succeed.
 const TRIED: [usize; 6] =
     [abi_op::DRAW, abi_op::INTERRUPT_BIND, abi_op::IO, abi_op::INFO, abi_op::MACHINE, abi_op::DISPATCH];
-/// What cannot succeed where there are no ports.
+/// The operations that cannot succeed where there are no ports.
 const WITHOUT_PORTS: &[(usize, &str)] = &[(abi_op::IO, "this machine has no ports")];
 /// Errors that nobody else can get.
 const SPECIAL: [Error; 3] = [Error::Again, Error::NotRunnable, Error::Taken];
@@ -54,7 +54,7 @@ fn free_frames() -> u64 {
     op::record::<info::Frames>(Entry::SPECIAL, 0).map_or(0, |(frames, _)| frames.free)
 }
 
-/// What some threads wait on again and again, so that the scheduler has something to do.
+/// The semaphore that some threads wait on again and again, so that the scheduler has something to do.
 static BELL: AtomicUsize = AtomicUsize::new(0);
 static OVER: AtomicBool = AtomicBool::new(false);
 /// Where no two free frames adjoin, a domain was refused.
@@ -142,7 +142,7 @@ fn run(seed: u64, calls: u64) -> Histogram {
     for call in 0..calls {
         caller.step(call);
         if call % RINGS == 0 {
-            // Who hears it is queued, and runs when we let it.
+            // A thread that it wakes is queued, and runs when we let it.
             let _ = op::v(bell());
             op::yield_now();
         }

@@ -27,7 +27,7 @@ const NAMES_BYTES: usize = 512;
 /// Longest name of a service.
 const NAME_BYTES: usize = protocols::names::MAX_NAME;
 
-/// What was found out, and room for what is.
+/// The findings so far, and room for more.
 pub struct Looked {
     cpus: Vec<info::Cpu>,
     domains: Vec<Domain>,

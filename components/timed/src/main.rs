@@ -85,7 +85,7 @@ impl Clock {
     fn rest(&mut self, nanoseconds: u64) {
         let end = thread::clock().saturating_add(nanoseconds);
         while thread::clock() < end {
-            // Whoever cancels a wait only makes the next look come sooner.
+            // A cancelled wait only makes the next look come sooner.
             let _ = thread::sleep_until(end.min(thread::clock() + LOOK));
             if let Some((sample, version)) = self.kept
                 && self.client.offset().map(|reported| reported.version) != Ok(version)

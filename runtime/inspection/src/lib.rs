@@ -1,4 +1,4 @@
-//! What the nucleus tells about the machine, through `proc`.
+//! The nucleus's records of the machine, through `proc`.
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -84,7 +84,7 @@ pub fn restarts() -> Result<Vec<(u64, u64)>, Failure<ParentError>> {
     }
 }
 
-/// What becomes of the component with this name.
+/// The state of the component with this name.
 pub fn state(component: &str) -> Result<State, Failure<ParentError>> {
     ParentClient(Direct(Entry::PARENT)).state(component)
 }
@@ -200,7 +200,7 @@ pub fn log(part: u64, mut position: u64, mut take: impl FnMut(&[u8])) -> Result<
     }
 }
 
-/// What a status word of a dead domain means, for people.
+/// The meaning of a dead domain's status word, for people.
 pub fn status(status: u64) -> String {
     match status {
         0..=255 => alloc::format!("exit {status}"),

@@ -46,7 +46,7 @@ impl Held {
     }
 }
 
-/// What happened to a socket.
+/// The events of a socket.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Event {
     /// The socket's token.
@@ -55,7 +55,7 @@ pub struct Event {
     pub what: u32,
 }
 
-/// What we have of the network. It goes when it is dropped, with all of its sockets.
+/// A client's part of the network. It goes when it is dropped, with all of its sockets.
 #[derive(Debug)]
 pub struct Session {
     held: Held,
@@ -245,7 +245,7 @@ impl Stream {
         self.client().abort()
     }
 
-    /// Who is at the other end.
+    /// The address of the other end.
     pub fn peer(&self) -> Result<Endpoint, Refusal> {
         let (high, low, port) = self.client().peer()?;
         Endpoint::from_words(high, low, port).ok_or(Failure::Refused(NetError::BadAddress))

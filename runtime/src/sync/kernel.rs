@@ -1,4 +1,4 @@
-//! What the synchronisation primitives need of the kernel; a trait, so that they are tested on the
+//! The synchronisation primitives' needs of the kernel; a trait, so that they are tested on the
 //! host with threads.
 
 use core::hint::spin_loop;
@@ -9,7 +9,7 @@ use abi::{Error, PAGE_BYTES, layout};
 use crate::entry::Owned;
 use crate::{Entry, area, op};
 
-/// Who runs, and semaphores. A semaphore is named by a number above 0.
+/// The running thread, and semaphores. A semaphore is named by a number above 0.
 pub trait Kernel {
     /// Name of the running activation in this program, from 1 to 2^30 - 1.
     fn me() -> u32;

@@ -4,7 +4,7 @@
 //! somebody waits. The semaphore exists from the first contention on. A surplus V only makes a waiter
 //! look again, so counts never have to be exact.
 //!
-//! Who is woken may find that another was faster. Then it claims the mutex: whoever frees it hands it over to that one. So those that
+//! A woken thread may find that another was faster. Then it claims the mutex: the next unlock hands it over to it. So threads that
 //! take it again and again keep nobody waiting.
 
 use core::cell::UnsafeCell;
@@ -64,7 +64,7 @@ impl<K: Kernel> RawMutex<K> {
             if waited && word != 0 && self.claim(me) {
                 return;
             }
-            // Who waited leaves the mark: there may be others.
+            // A thread that waited leaves the mark: there may be others.
             let next = match (word, waited) {
                 (0, false) => me,
                 (0, true) => me | CONTENDED,
@@ -182,7 +182,7 @@ impl<K: Kernel> RawMutex<K> {
 
     #[cold]
     fn wake(&self) {
-        // Who set the mark published the semaphore before.
+        // The thread that set the mark published the semaphore before.
         match self.semaphore.load(Ordering::Acquire) {
             0 => {}
             semaphore => K::v(semaphore),

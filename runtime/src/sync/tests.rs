@@ -175,7 +175,7 @@ impl Kernel for Scripted {
     fn relax() {}
 }
 
-/// Whoever claims a mutex takes the mutex when it is handed over, not before, and gives back what was meant for other waits.
+/// A thread that claims a mutex takes the mutex when it is handed over, not before, and gives back what was meant for other waits.
 #[test]
 fn who_claims_a_mutex_gives_back_what_others_gave() {
     CLAIMED.with(|mutex| {
@@ -362,7 +362,7 @@ fn once() {
     assert_eq!(MADE.load(Ordering::Relaxed), 1);
 }
 
-/// What is said through a [`WaitSlot`]: words that nobody was there for, the place of whoever waits for some, and whether it is the end.
+/// The state of a [`WaitSlot`]: words that nobody was there for, the place of a waiter for some, and whether it is the end.
 #[derive(Default)]
 struct Said {
     bytes: Vec<u8>,
@@ -441,7 +441,7 @@ struct Cancelling;
 
 std::thread_local! {
     static HEARS: Mutex<WaitSlot<Cancelling>, Cancelling> = const { Mutex::new(WaitSlot::new()) };
-    /// What is given while the wait begins, if anything.
+    /// The bytes given while the wait begins, if any.
     static GIVES: Cell<&'static [u8]> = const { Cell::new(&[]) };
     /// Waits, and V's that were sent and not consumed.
     static WAITS: Cell<u32> = const { Cell::new(0) };

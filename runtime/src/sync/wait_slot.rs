@@ -1,7 +1,7 @@
 //! A slot for one activation that waits for what a mutex guards. The slot is part of the data of that mutex, and so needs neither a queue
 //! nor a lock of its own: see [`super::Condvar`] for several that wait.
 //!
-//! Whoever has the mutex and finds somebody there takes that one out of the slot, and wakes it when the mutex is free again. It may give
+//! A thread that has the mutex and finds a waiter takes that one out of the slot, and wakes it when the mutex is free again. It may give
 //! bytes to one that waits for some: these are copied to where they are wanted, so one that is given bytes need not have the mutex again.
 //!
 //! The record of a wait is on the stack of whoever waits. The wait ends only when the slot does not point there any more and the V that was

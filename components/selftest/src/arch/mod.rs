@@ -1,4 +1,4 @@
-//! What differs between the ISAs: one folder per ISA, the same names in each.
+//! Differences between the ISAs: one folder per ISA, the same names in each.
 
 #[cfg(target_arch = "aarch64")]
 mod aarch64;

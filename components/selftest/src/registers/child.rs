@@ -58,13 +58,13 @@ pub enum Finds {
     FirstWord,
 }
 
-/// What a child and we see.
+/// A page that both a child and we see.
 #[repr(align(4096))]
 struct Page([AtomicU64; PAGE_BYTES / 8]);
 
 /// As many as there are children at a time.
 static BLOCKS: [Page; 4] = [const { Page([const { AtomicU64::new(0) }; PAGE_BYTES / 8]) }; 4];
-/// What is brought where a child faults.
+/// The page that is brought where a child faults.
 static BROUGHT: Page = Page([const { AtomicU64::new(0) }; PAGE_BYTES / 8]);
 
 /// A domain with a block. Let go, its thread goes first.
@@ -196,12 +196,12 @@ impl Child {
         Ok(())
     }
 
-    /// What it called, or waits for, is cancelled.
+    /// Cancels its call or wait.
     pub fn cancel(&self) -> Result<(), Error> {
         self.thread.as_ref().map_or(Err(Error::Empty), |thread| op::thread_cancel(thread.entry()))
     }
 
-    /// Who waits goes on.
+    /// Lets a waiting child go on.
     pub fn release(&self) {
         self.set(word::GO, self.state(area::GIVEN)[fill::GO]);
     }

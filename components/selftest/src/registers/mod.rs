@@ -208,13 +208,13 @@ fn asks(
     Ok(child)
 }
 
-/// What an operation answers: a status, a value, nothing else.
+/// Checks an operation's answer: a status, a value, nothing else.
 fn value(child: &Child, status: u64, value: Option<u64>) -> Result<(), &'static str> {
     child.ends()?;
     answered(child, status, [value, Some(0), Some(0), Some(0), Some(0)], 0)
 }
 
-/// What is done, or refused, before anything was saved: status, word 0, and the rest is as it was, or nothing.
+/// Checks a call that ends before anything was saved: status, word 0, and the rest is as it was, or nothing.
 fn short(child: &Child, status: u64, value: Option<u64>) -> Result<(), &'static str> {
     child.ends()?;
     let (given, mut seen) = (child.state(area::GIVEN), child.state(area::SEEN));
@@ -655,7 +655,7 @@ fn unexpected() -> Result<(), &'static str> {
     Ok(())
 }
 
-/// Who calls a portal of this shape so is refused.
+/// Checks that such a call of a portal of this shape is refused.
 fn not_called(
     shape: Entry,
     unit: bool,

@@ -168,7 +168,7 @@ fn end_callee(turn: &mut Turn, end: End) -> Result<(), &'static str> {
         },
     )?;
     if end == End::Account {
-        // What is in an account stays until it goes by itself: the call has its result.
+        // Frames in an account stay until their owner goes by itself: the call has its result.
         CLOSED.0[0].store(1, Ordering::SeqCst);
         op::v(gate.entry()).map_err(text)?;
         return hold(victim.finish()? == 0, "the account took what was in it along");
@@ -227,7 +227,7 @@ fn end_caller(turn: &mut Turn, end: End) -> Result<(), &'static str> {
         }
         (Before, End::Thread) => {}
         (Before, End::Account) => {
-            // What it had left went back.
+            // The frames that it had left went back.
             let started = child.start(Program::Call(portal, mode, Entry(0)));
             hold(matches!(started, Err(Error::AccountExhausted)), "frames of an account that is gone")?;
         }
@@ -246,7 +246,7 @@ fn end_caller(turn: &mut Turn, end: End) -> Result<(), &'static str> {
         _ => {}
     }
     drop((thread, child, account));
-    // Whoever called is gone; the call goes to its end all the same, and nobody comes any more.
+    // The caller is gone; the call goes to its end all the same, and nobody comes any more.
     gate.open(1)?;
     if matches!(turn.when, Asleep | Busy | After) {
         hold(CAME.load(Ordering::SeqCst) == 1, "not one call")?;
@@ -451,7 +451,7 @@ fn two_split(turn: &mut Turn) -> Result<(), &'static str> {
     }
 }
 
-/// Who waits for what a call holds lends it its priority, wherever that call runs; it goes when the call ends.
+/// A thread that waits for a call's resource lends it its priority, wherever that call runs; it goes when the call ends.
 fn lending(turn: &mut Turn) -> Result<(), &'static str> {
     const HIGH: u8 = 12;
     static SERVES: AtomicU64 = AtomicU64::new(0);

@@ -1,4 +1,4 @@
-//! What a case is, and what cases ask.
+//! A case, and the functions that cases use.
 
 use abi::Error;
 
@@ -12,7 +12,7 @@ pub struct Case {
     pub run: fn(&mut Turn) -> Result<(), &'static str>,
 }
 
-/// What an error is called.
+/// The name of an error.
 pub fn text(error: Error) -> &'static str {
     error.text()
 }

@@ -54,7 +54,7 @@ impl Page {
     }
 }
 
-/// What a thread of a child runs.
+/// The program of a child's thread.
 #[derive(Clone, Copy)]
 pub enum Program {
     /// Calls the portal with words 0 and 1, and ends the domain with the status.
@@ -125,7 +125,7 @@ pub enum Unit {
     Floating,
 }
 
-/// What a child's service runs.
+/// The program of a child's service.
 #[derive(Clone, Copy)]
 pub enum Service {
     /// See [`programs::serve`].

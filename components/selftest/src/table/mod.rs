@@ -47,7 +47,7 @@ fn cases() -> impl Iterator<Item = &'static Case> {
     calls::CASES.iter().chain(waits::CASES).chain(running::CASES).chain(asking::CASES).chain(others)
 }
 
-/// What is asked for.
+/// The choice of cases.
 pub struct Wanted<'a> {
     pub seed: u64,
     pub rounds: u64,
@@ -132,7 +132,7 @@ fn try_all(wanted: &Wanted<'_>, say: &impl Fn(&str)) -> Result<(), String> {
 /// Frames that rounds after the first may take for good: stacks and the heap grow to the most that was ever needed.
 const GROWTH: u64 = 16;
 
-/// What was called and left goes on for a while; then all frames must be back.
+/// A call that was left goes on for a while; then all frames must be back.
 fn all_back(base: u64) -> Result<(), &'static str> {
     places::until(|| frames().is_ok_and(|now| now + GROWTH >= base), "frames were lost")
 }

@@ -1,4 +1,4 @@
-//! Who acts where and when: CPUs, instants, the thread to which things happen.
+//! The circumstances of an action: CPUs, instants, the thread to which things happen.
 
 use alloc::sync::Arc;
 use core::fmt::Write;
@@ -109,7 +109,7 @@ pub fn pin_thread(thread: Entry, cpu: usize) -> Result<(), Error> {
 /// Waits until something holds.
 pub fn until(condition: impl Fn() -> bool, otherwise: &'static str) -> Result<(), &'static str> {
     let end = op::clock() + PATIENCE;
-    // Who sleeps leaves the nucleus lock, and this computer's time if it is an emulator, to those for whom it waits.
+    // A sleeping thread leaves the nucleus lock, and this computer's time if it is an emulator, to those for whom it waits.
     let mut nap = 10 * MICROSECOND;
     op::yield_now();
     while !condition() {
@@ -177,7 +177,7 @@ pub fn cpus() -> Result<usize, &'static str> {
 
 const RUNS: u64 = u64::MAX;
 
-/// What a victim and who watches it share.
+/// The state shared by a victim and its observer.
 struct Side {
     number: AtomicU64,
     go: AtomicU64,

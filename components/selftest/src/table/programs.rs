@@ -1,4 +1,4 @@
-//! What runs in [`Child`](super::child::Child)ren: without a stack, and with no memory but the pages that are shown to them.
+//! The programs of [`Child`](super::child::Child)ren: without a stack, and with no memory but the pages that are shown to them.
 
 pub use crate::arch::programs::*;
 pub use crate::shown::*;

@@ -27,7 +27,7 @@ pub const CASES: &[Case] = &[
     Case { name: "a page that goes while P and V go on", whens: &[Busy], run: page_goes },
 ];
 
-/// Who waits goes on waiting and gets its token; nobody begins to wait any more.
+/// A waiting thread goes on waiting and gets its token; nobody begins to wait any more.
 fn against_p(turn: &mut Turn) -> Result<(), &'static str> {
     let semaphore = semaphore()?;
     let copy = Owned::new(op::entry_duplicate(semaphore.entry(), rights::ALL).map_err(text)?);

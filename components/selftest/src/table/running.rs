@@ -54,7 +54,7 @@ pub const CASES: &[Case] = &[
     Case { name: "deaths on all sides", whens: &[Race], run: storm },
 ];
 
-/// What must never be read.
+/// A value that must never be read.
 const SECRET: u64 = 0x5ec2e7;
 
 fn page(place: &'static runtime::sync::Once<&'static Page>) -> &'static Page {
@@ -96,7 +96,7 @@ fn unmapped(turn: &mut Turn, rights: u64) -> Result<(), &'static str> {
         until(runs, "the child does not run")?;
     }
     if turn.when == After {
-        // What has run and runs no more has used the translation, too.
+        // A thread that ran and was stopped has used the translation, too.
         drop(thread.take());
     }
     turn.delay();
@@ -152,7 +152,7 @@ enum Stop {
     Account,
 }
 
-/// What runs runs no more when the operation that ends it has come back.
+/// Checks that a thread no longer runs when the operation that ends it has come back.
 fn stopped(turn: &mut Turn, stop: Stop) -> Result<(), &'static str> {
     let (source, _) = pages();
     write(source, 0, 0);
@@ -174,9 +174,9 @@ fn stopped(turn: &mut Turn, stop: Stop) -> Result<(), &'static str> {
         Stop::Account => op::entry_remove(Entry::OWN, account.entry()).map_err(text)?,
     }
     if stop == Stop::Account {
-        // What is in an account stays until it goes by itself.
+        // Frames in an account stay until their owner goes by itself.
         if thread.is_none() {
-            // What it had left went back.
+            // The frames that it had left went back.
             let started = child.start(Program::Write);
             return hold(matches!(started, Err(Error::AccountExhausted)), "frames of an account that is gone");
         }

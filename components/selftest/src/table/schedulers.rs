@@ -41,10 +41,10 @@ fn complete() -> bool {
     seated().is_ok_and(|seated| seated.iter().all(|one| *one != 0) && living() == Ok(seated.len() + 1))
 }
 
-/// What those who do something share.
+/// The state shared by the working threads.
 struct Work {
     over: AtomicU64,
-    /// What each of them did: runs and sleeps on both CPUs, passes a token to and fro.
+    /// The rounds that each of them did: runs and sleeps on both CPUs, passes a token to and fro.
     done: [AtomicU64; 6],
     semaphores: [Owned; 2],
 }

@@ -156,7 +156,7 @@ fn interrupt(turn: &mut Turn) -> Result<(), &'static str> {
     let semaphore = semaphore()?;
     let entry = semaphore.entry();
     let mut line = Serial::new();
-    // Whoever acts drives the line now, whoever drove it before.
+    // The acting CPU drives the line now, whoever drove it before.
     op::interrupt_bind(Entry::INTERRUPT, entry).map_err(text)?;
     let victim = play(
         turn,
@@ -180,7 +180,7 @@ fn rebound(turn: &mut Turn) -> Result<(), &'static str> {
     let bind = |to| op::interrupt_bind(Entry::INTERRUPT, to);
     bind(here).map_err(text)?;
     if turn.when != Race {
-        // Who waits at what was bound before is left alone.
+        // A thread that waits at what was bound before is left alone.
         let when = turn.when;
         let victim = play(
             turn,

@@ -16,7 +16,7 @@ const PAUSE: u64 = 300_000;
 const PATIENCE: u64 = 2_500_000_000;
 
 fn read(register: u8) -> u8 {
-    // What cannot be read is read as what stands where there is no chip.
+    // Registers that cannot be read have the value that stands where there is no chip.
     op::io_write(Entry::IO_PORTS, INDEX, register & 0x7f)
         .and_then(|()| op::io_read(Entry::IO_PORTS, DATA))
         .unwrap_or(0xff)

@@ -16,7 +16,7 @@ use virtio_drivers::transport::Transport;
 use virtio_drivers::transport::pci::PciTransport;
 
 bitflags! {
-    /// What we want of the device (virtio 1.2, 5.1.3 and 6). No event indices: without them a queue can be told not
+    /// The features that we want of the device (virtio 1.2, 5.1.3 and 6). No event indices: without them a queue can be told not
     /// to interrupt at all.
     #[derive(Debug, Clone, Copy)]
     struct Features: u64 {
@@ -70,7 +70,7 @@ impl Device {
         }
         let receiving = VirtQueue::new(&mut transport, RECEIVE, false, false).map_err(refused)?;
         let mut sending = VirtQueue::new(&mut transport, TRANSMIT, false, false).map_err(refused)?;
-        // What was sent is looked for when there is something to send again.
+        // Sent packets are looked for when there is something to send again.
         sending.set_dev_notify(false);
         transport.finish_init();
         let pages = core::iter::from_fn(memory::page);

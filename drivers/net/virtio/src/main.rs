@@ -123,7 +123,7 @@ impl NicServer for Nic {
                 Ok(0) if !waited => {}
                 Ok(bytes) => return Ok(bytes),
                 Err(()) => {
-                    // What woke this one may have been meant for the other.
+                    // The V that woke this one may have been meant for the other.
                     let _ = op::v(event());
                     return Ok(0);
                 }

@@ -1,6 +1,6 @@
 //! Driver of virtio entropy devices (virtio 1.2, 5.4) over PCI, with the crate `virtio-drivers`.
 //!
-//! Whoever asks waits here for the interrupt, so there is no thread of its own. A machine without such a device
+//! A caller waits here for the interrupt, so there is no thread of its own. A machine without such a device
 //! is no mistake: the driver says so and ends.
 #![no_std]
 #![no_main]

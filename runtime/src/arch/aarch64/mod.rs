@@ -17,7 +17,7 @@ use core::arch::asm;
 
 use loader::Machine;
 
-/// What programs for this ISA say that they are for.
+/// The machine number in the ELF header of programs for this ISA.
 pub const MACHINE: Machine = Machine::AArch64;
 
 /// Pages of stack that the deepest calls of a server take: those that put messages together beside another call.
@@ -69,7 +69,7 @@ pub fn relax() {
     unsafe { asm!("yield", options(nomem, nostack, preserves_flags)) };
 }
 
-/// What an exception is, for people: classes of ESR_EL1 (Arm ARM D19.2.37).
+/// The name of an exception, for people: classes of ESR_EL1 (Arm ARM D19.2.37).
 pub fn exception(vector: u64) -> Option<&'static str> {
     Some(match vector {
         0x00 => "undefined or privileged instruction",

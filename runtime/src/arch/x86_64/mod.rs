@@ -17,7 +17,7 @@ use core::arch::asm;
 
 use loader::Machine;
 
-/// What programs for this ISA say that they are for.
+/// The machine number in the ELF header of programs for this ISA.
 pub const MACHINE: Machine = Machine::X86_64;
 
 /// Pages of stack that the deepest calls of a server take: those that put messages together beside another call.
@@ -53,7 +53,7 @@ pub fn relax() {
     core::hint::spin_loop();
 }
 
-/// What an exception is, for people (AMD64, volume 2, 8.2).
+/// The name of an exception, for people (AMD64, volume 2, 8.2).
 pub fn exception(vector: u64) -> Option<&'static str> {
     const TEXTS: [&str; 22] = [
         "division error",

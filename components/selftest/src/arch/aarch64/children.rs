@@ -1,4 +1,4 @@
-//! What children run that see one page of this program, and have no stack.
+//! Code for children that see one page of this program, and have no stack.
 
 use core::arch::naked_asm;
 
@@ -70,6 +70,6 @@ pub(super) unsafe extern "C" fn clear() -> ! {
     naked_asm!("dc zva, x0", "mov x0, xzr", "mov x8, {exit}", "svc #0", "udf #0", exit = const op::EXIT * ENTRY_BYTES)
 }
 
-/// What is tried with registers of a device, and where in the page: see [`crate::devices`].
+/// The accesses tried on registers of a device, and where in the page: see [`crate::devices`].
 pub const ODD: &[(unsafe extern "C" fn() -> !, u64)] =
     &[(read, 1), (read, 6), (read, 0xffc), (hold_word, 0), (hold_word, 4), (clear, 0x800)];

@@ -11,13 +11,13 @@ use runtime::{Entry, op};
 
 use crate::check::hold;
 
-/// What there is at physical addresses.
+/// The devices and memory at physical addresses.
 pub struct Machine {
     /// RAM.
     pub ram: Vec<Range<u64>>,
     /// A page of registers that may be given away, as the one behind it.
     pub registers: u64,
-    /// What stands first in it.
+    /// Its first word.
     pub first_word: u32,
     /// Where nothing answers, and who reads dies; `None`: who reads gets ones.
     pub nothing: Option<u64>,
@@ -36,7 +36,7 @@ const NOTHING: u64 = 3 << 37;
 /// interface (version 2) or redistributors (version 3).
 const CONTROLLERS: [&str; 3] = ["arm,gic-v3", "arm,gic-400", "arm,cortex-a15-gic"];
 const RANGES: usize = 2;
-/// What makes interrupts of messages.
+/// The devices that make interrupts of messages.
 const MESSAGES: [&str; 2] = ["arm,gic-v3-its", "arm,gic-v2m-frame"];
 
 /// Where the device tree begins in its first page, and its bytes, once it is mapped.

@@ -12,7 +12,7 @@ pub const GENERAL: usize = 32;
 pub const BASE: usize = 28;
 /// Where a fault happens.
 pub const PLACE: usize = 27;
-/// What is to be in the word that ends the waiting.
+/// The value of the word that ends the waiting.
 pub const GO: usize = 1;
 /// Index, status, badge.
 pub const INDEX: usize = 8;
@@ -29,9 +29,9 @@ pub const STACK: usize = 31;
 /// NZCV and TPIDR_EL0.
 pub const FLAGS: usize = 32;
 const POINTER: usize = 33;
-/// What a system call keeps.
+/// The registers that a system call keeps.
 pub const PRESERVED: &[usize] = &[19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, STACK, POINTER];
-/// What it may leave with something of the caller's own: its message area.
+/// The registers that it may set to something of the caller's own: its message area.
 pub const OWN: &[usize] = &[AREA];
 /// Flags that a user can set, all of them.
 const ALL_FLAGS: u64 = 0xf << 28;
@@ -81,7 +81,7 @@ const NAMES: [&str; 36] = [
     "FPSR",
 ];
 
-/// What a word of a state is called.
+/// The name of a word of a state.
 pub fn name(index: usize) -> &'static str {
     NAMES.get(index).copied().unwrap_or("a vector register")
 }
@@ -104,12 +104,12 @@ pub fn compared(unit: bool) -> impl Iterator<Item = usize> {
     (0..if unit { COMPARED_WITH_UNIT } else { COMPARED }).filter(|index| !(EXCEPTIONS + 1..VECTORS).contains(index))
 }
 
-/// What a word of a state is without what does not count.
+/// A word of a state, without the bits that do not count.
 pub fn counts(state: &State, index: usize) -> u64 {
     state[index]
 }
 
-/// What a word must be in who begins, but for what it is told.
+/// The value of a word in a domain that begins, but for its arguments.
 pub fn clear(_index: usize) -> u64 {
     0
 }

@@ -1,4 +1,4 @@
-//! What runs in children of the table; see [`crate::table::programs`].
+//! Programs for children of the table; see [`crate::table::programs`].
 
 use core::arch::naked_asm;
 

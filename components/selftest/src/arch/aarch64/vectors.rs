@@ -34,7 +34,7 @@ pub fn get() -> Registers {
     [first, last, control, status]
 }
 
-/// What [`get`] gives after [`set`].
+/// The registers that [`get`] reads after [`set`].
 pub const fn expected(value: u64) -> Registers {
     [value, !value, (value & 3) << ROUNDING, value & EXCEPTIONS]
 }

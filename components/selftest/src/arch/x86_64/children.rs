@@ -1,4 +1,4 @@
-//! What children run that see one page of this program, and have no stack.
+//! Code for children that see one page of this program, and have no stack.
 
 use core::arch::naked_asm;
 
@@ -53,5 +53,5 @@ pub unsafe extern "C" fn keep_pages() -> ! {
     )
 }
 
-/// What is tried with registers of a device, and where in the page: see [`crate::devices`].
+/// The accesses tried on registers of a device, and where in the page: see [`crate::devices`].
 pub const ODD: &[(unsafe extern "C" fn() -> !, u64)] = &[(read, 1), (read, 6), (read, 0xffc)];

@@ -9,13 +9,13 @@ use runtime::{Entry, op};
 
 use crate::check::{frames_record, hold};
 
-/// What there is at physical addresses.
+/// The devices and memory at physical addresses.
 pub struct Machine {
     /// RAM.
     pub ram: Vec<Range<u64>>,
     /// A page of registers that may be given away, as the one behind it.
     pub registers: u64,
-    /// What stands first in it.
+    /// Its first word.
     pub first_word: u32,
     /// Where nothing answers, and who reads dies; `None`: who reads gets ones.
     pub nothing: Option<u64>,
@@ -23,7 +23,7 @@ pub struct Machine {
     pub nucleus: Vec<Range<u64>>,
 }
 
-/// What the emulated machine's host bridge, the first device, says of itself.
+/// The vendor and device of the emulated machine's host bridge, the first device.
 const HOST_BRIDGE: u32 = 0x29c0_8086;
 
 /// Where devices of the emulated machine have their registers, at the lowest.

@@ -12,7 +12,7 @@ pub const GENERAL: usize = 16;
 pub const BASE: usize = 1;
 /// Where a fault happens.
 pub const PLACE: usize = 12;
-/// What is to be in the word that ends the waiting.
+/// The value of the word that ends the waiting.
 pub const GO: usize = 2;
 /// Index, status, badge.
 pub const INDEX: usize = 0;
@@ -28,9 +28,9 @@ pub const AREA: usize = 1;
 pub const STACK: usize = 7;
 /// RFLAGS.
 pub const FLAGS: usize = 16;
-/// What a system call keeps.
+/// The registers that a system call keeps.
 pub const PRESERVED: &[usize] = &[1, 6, 12, 13, 14, 15, STACK];
-/// What it leaves with something of the caller's own: the instruction pointer and flags.
+/// The registers that it sets to something of the caller's own: the instruction pointer and flags.
 pub const OWN: &[usize] = &[2, 11];
 /// Carry, parity, adjust, zero, sign, direction, overflow, alignment check, identification.
 const SETTABLE: [u64; 9] = [1, 1 << 2, 1 << 4, 1 << 6, 1 << 7, 1 << 10, 1 << 11, 1 << 18, 1 << 21];
@@ -47,7 +47,7 @@ const NAMES: [&str; 17] = [
     "flags",
 ];
 
-/// What a word of a state is called.
+/// The name of a word of a state.
 pub fn name(index: usize) -> &'static str {
     NAMES.get(index).copied().unwrap_or("an x87 or SSE register")
 }
@@ -74,12 +74,12 @@ pub fn compared(unit: bool) -> impl Iterator<Item = usize> {
     (0..=FLAGS).chain((UNIT..END).filter(move |_| unit))
 }
 
-/// What a word of a state is without what does not count: the mask of MXCSR.
+/// A word of a state, without the bits that do not count: the mask of MXCSR.
 pub fn counts(state: &State, index: usize) -> u64 {
     if index == MXCSR { state[index] & 0xffff_ffff } else { state[index] }
 }
 
-/// What a word must be in who begins, but for what it is told.
+/// The value of a word in a domain that begins, but for its arguments.
 pub fn clear(index: usize) -> u64 {
     match index {
         FLAGS => FLAGS_ALWAYS,

@@ -29,7 +29,7 @@ pub fn get() -> Registers {
     [first, last, control.into(), word.into()]
 }
 
-/// What [`get`] gives after [`set`].
+/// The registers that [`get`] reads after [`set`].
 pub const fn expected(value: u64) -> Registers {
     [value, !value, 0x1f80 | (value & 3) << 13, 0x37f]
 }
