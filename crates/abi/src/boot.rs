@@ -1,4 +1,4 @@
-//! What the boot loader tells the nucleus, and what the nucleus tells `roottask`.
+//! The data passed from the boot loader to the nucleus, and from the nucleus to `roottask`.
 
 /// Bytes of a region of memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,14 +1,14 @@
-//! What labels have to do with each operation: who tells whom, and what is asked. Like the operations it is written once; the nucleus's
+//! Information flow of each operation: who reports to whom, and which labels are checked. Written once, like the operations; the nucleus's
 //! tests and the book's table come of it.
 
 use crate::op::Each;
 
-/// Who learns what by an operation, beside what its operands say.
+/// The flow of information by an operation, beside what its operands say.
 #[derive(Clone, Copy, Debug)]
 pub struct Flow {
-    /// Who tells whom what.
+    /// The flows, as sender, receiver and content.
     pub reports: &'static str,
-    /// What is asked of labels, or why nothing is.
+    /// The checks of labels, or why there are none.
     pub asked: &'static str,
 }
 

@@ -1,4 +1,4 @@
-//! What `op::INFO` tells: records in the message area.
+//! The records that `op::INFO` writes to the message area.
 //!
 //! `(machine, what, position) -> next position`; 0 = this was the last. `position` starts at 0 and is
 //! otherwise what the call before returned. What came or went meanwhile may be reported twice or not at all.

@@ -107,7 +107,7 @@ pub mod window {
     pub const WRITABLE: u64 = 1 << WRITABLE_BIT;
     /// The bit of [`WRITABLE`].
     pub const WRITABLE_BIT: u32 = 5;
-    /// What is no address.
+    /// The bits that are no address.
     pub const FLAGS: u64 = PAGES | WRITABLE;
     /// Activations of a domain that takes windows at most: each has a slot for one.
     pub const SLOTS: usize = 32;
@@ -168,7 +168,7 @@ impl Control {
     }
 }
 
-/// What the caller of a portal without a control word expects it to pass. A server chooses the portals to it: they must not take words,
+/// The expectations of the caller of a portal without a control word. A server chooses the portals to it: they must not take words,
 /// registers, memory or entries of callers that do not know of that, nor forget a deadline. So a caller says in the control word what it
 /// expects ([`Control::expecting`]), and a portal that passes more or less refuses the call: [`Error::BadArgument`]. A portal with a control
 /// word refuses it, too.

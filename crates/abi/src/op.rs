@@ -21,19 +21,19 @@ pub struct Operation {
     pub constant: &'static str,
     /// As it is called in words.
     pub name: &'static str,
-    /// What it does.
+    /// Its description.
     pub about: &'static str,
     /// Its operands: word 0 first.
     pub operands: &'static [Operand],
-    /// What comes back in word 0.
+    /// The meaning of word 0 of the answer.
     pub result: ResultKind,
     /// More about that.
     pub meaning: &'static str,
     /// How it is entered.
     pub class: Class,
-    /// What is done between two preemption points, if it can be much.
+    /// The work between two preemption points, if it can be much.
     pub step: &'static str,
-    /// What it can end with beside the errors of its operands.
+    /// The errors that it can end with beside those of its operands.
     pub refusals: &'static [Refusal],
 }
 
@@ -42,7 +42,7 @@ pub struct Operation {
 pub struct Operand {
     /// As it is called in words.
     pub name: &'static str,
-    /// What it is.
+    /// Its kind.
     pub kind: OperandKind,
     /// The rights that an entry must have: [`rights`].
     pub rights: u8,
@@ -50,7 +50,7 @@ pub struct Operand {
     pub about: &'static str,
 }
 
-/// What is asked of labels before an operation works on what an operand names.
+/// The check of labels before an operation works on the object that an operand names.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Judged {
     /// The caller and the domain that it is, or belongs to, may tell each other, and neither is tainted: as of a call.
@@ -64,7 +64,7 @@ pub enum Judged {
 }
 
 impl Operand {
-    /// What is asked about it, if it is an entry.
+    /// The check of labels for it, if it is an entry.
     pub const fn judged(&self) -> Option<Judged> {
         use OperandKind::*;
         Some(match self.kind {
@@ -83,7 +83,7 @@ impl Operand {
 }
 
 impl Operand {
-    /// What the operation can end with because labels are asked about it. Who floats may be raised by it, which takes memory.
+    /// The errors of the operation that come from checks of labels. They may raise a floating domain's labels, which takes memory.
     pub const fn refusals_by_labels(&self) -> &'static [Error] {
         match self.judged() {
             Some(Judged::Domain | Judged::Object) => &[Error::Flow, Error::AccountExhausted, Error::NoFrames],
@@ -93,7 +93,7 @@ impl Operand {
     }
 }
 
-/// What an operand is.
+/// The kind of an operand.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum OperandKind {
     /// Index of a domain in the caller's table; 0 = the caller's own, which needs no right.
@@ -159,7 +159,7 @@ impl OperandKind {
         )
     }
 
-    /// What an operand of this kind can end every operation with.
+    /// The errors with which an operand of this kind can end every operation.
     pub const fn errors(self) -> &'static [Error] {
         use Error::*;
         match self {
@@ -172,7 +172,7 @@ impl OperandKind {
     }
 }
 
-/// What comes back in word 0.
+/// The kind of word 0 of the answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ResultKind {
     /// 0.
@@ -201,11 +201,11 @@ pub enum Class {
 pub struct Refusal {
     /// The error.
     pub error: Error,
-    /// What causes it.
+    /// Its causes.
     pub causes: &'static [Cause],
 }
 
-/// What causes an error.
+/// The cause of an error.
 #[derive(Clone, Copy, Debug)]
 pub struct Cause {
     /// In words.
@@ -396,7 +396,7 @@ macro_rules! define_ways {
             pub const $number: u64 = place::$group::$number as u64;
         )*)*
 
-        /// What operations do one way or another: the group and its rows, by the value that chooses.
+        /// The operations that have several ways: the group and its rows, by the value that chooses.
         pub const WAYS: &[(&str, &[Operation])] = &[$((stringify!($group), &[$(
             row!($number $name [$($doc)+] [
                 $(operand!($before $before_kind [$($before_right)*] [$($before_about)?]),)*

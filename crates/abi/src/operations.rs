@@ -245,7 +245,7 @@ macro_rules! operations {
     ACTIVATION_SET activation_set(what: Number, value: Number) -> Nothing, Light {
         BadArgument: "no such property";
     }
-    /// What an entry is: `kind | rights << 8 | number << 16`, with the number of the domain, if that is what it stands for, of the shape, if
+    /// Describes an entry: `kind | rights << 8 | number << 16`, with the number of the domain that it stands for, if any, of the shape, if
     /// it is a service or a call entry, else 0.
     ENTRY_INFO entry_info(domain: Domain READ, index: Index) -> Number "kind + 256 · rights + 65,536 · number of the domain that it stands for, if it is one, or of the shape of its portals, if it has", Full {}
     /// Reserved for L4 IPC.
@@ -265,7 +265,7 @@ macro_rules! operations {
         AccountExhausted: "no frame left for labels";
         NoFrames: "no free frame for them";
     }
-    /// What is known without a search about the labels of the running activation's caller: [`CALLER_USUAL`] and the like. A server that judges by itself
+    /// The caller of the running activation, as far as its labels are known at once: [`CALLER_USUAL`] and the like. A server that judges by itself
     /// need not ask about each thing then ([`LABEL_CALLER`]).
     CALLER caller() -> Number "0 = nothing, or nobody called; 1 = S = {1} and R = {2}; 2 = S = {★} and R = {3}, or labels are off", Light {}
     /// A port: a queue of messages with labels. What has no room in it vanishes, and the sender is not notified. Only what is below the label is taken. Its
@@ -494,7 +494,7 @@ macro_rules! ways {
             BadArgument: "above 1";
             TooManyHandles: "handles with like bits, more than a label has room for";
         }
-        /// What the caller of the running activation may do with a thing of this label: 1 = observe it, 2 = change it.
+        /// The rights of the running activation's caller to a thing of this label: 1 = observe it, 2 = change it.
         LABEL_CALLER label_caller(; label: Label READ) -> Number "both bits" {
             NoCaller: "nobody called";
         }

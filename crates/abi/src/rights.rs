@@ -2,7 +2,7 @@
 //!
 //! Rights are a byte. Copying reduces them, nothing adds to them.
 
-/// What stands at an index of a portal table.
+/// The kind of an entry of a portal table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Kind {

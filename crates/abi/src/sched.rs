@@ -94,7 +94,7 @@ pub struct Ring {
 /// Shares of time are of a period of 100 ms, which is so many times [`Ring::ticks`].
 pub const PERIOD: u64 = 10;
 
-/// Who used up a share of time has this priority until the period ends: that below programs.
+/// The priority of a thread that used up its share of time, until the period ends: below that of programs.
 pub const BEHIND: u8 = 15;
 
 /// Bytes behind a scheduler's entry where its seats are entered on a machine with several CPUs. Only there is the

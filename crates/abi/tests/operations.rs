@@ -263,7 +263,7 @@ fn the_tables_of_the_book() {
 
 // ---- the chapter about flows ----
 
-/// What is asked about the operands of an operation, or of one of its ways.
+/// The checks of the operands of an operation, or of one of its ways.
 fn asked_about_operands(row: &Operation) -> String {
     let name = |judged: Judged| match judged {
         Judged::Domain => "both ways",
@@ -435,7 +435,7 @@ fn mistakes_of_the_chapters_are_reported() {
 
 // ---- what holds of every row ----
 
-/// What is wrong with a row.
+/// The mistakes in a row.
 fn mistakes(row: &Operation) -> Vec<String> {
     let mut mistakes = Vec::new();
     let mut mistake = |what: &str| mistakes.push(format!("{}: {what}", row.name));

@@ -49,7 +49,7 @@ pub const VALID: u8 = 1 << 7;
 /// Tries to find the registers steady; [`read`] pauses between two.
 pub const TRIES: usize = 100;
 
-/// What the registers hold.
+/// The values of the registers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Registers {
     /// [`register::SECONDS`].

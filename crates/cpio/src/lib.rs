@@ -35,7 +35,7 @@ pub const MAX_NAME_BYTES: usize = 255;
 pub const MAX_ARCHIVE_BYTES: usize = 1 << 30;
 /// Bytes of a page, at which the data of a file of this length and more begins.
 pub const PAGE: usize = 4096;
-/// What each header begins with.
+/// The first bytes of each header.
 pub(crate) const MAGIC: &[u8; 6] = b"070701";
 /// The name of the member that ends the archive.
 pub(crate) const TRAILER: &str = "TRAILER!!!";

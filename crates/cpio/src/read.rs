@@ -16,7 +16,7 @@ pub struct Archive<'a> {
 pub struct Entry<'a> {
     /// Path without a leading slash, parts separated by single slashes, no part `.` or `..`.
     pub name: &'a str,
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
     /// A file that somebody may execute.
     pub executable: bool,
@@ -29,7 +29,7 @@ pub struct Entry<'a> {
     pub link: u32,
 }
 
-/// What a member is.
+/// The kind of a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A regular file.
@@ -71,7 +71,7 @@ pub enum ErrorKind {
 }
 
 impl ErrorKind {
-    /// What happened, for people.
+    /// The description, for people.
     pub const fn text(self) -> &'static str {
         match self {
             ErrorKind::BadMagic => "a member does not begin with 070701",

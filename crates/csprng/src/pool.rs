@@ -19,7 +19,7 @@ const _: () = assert!(SEED_BYTES >= KEY_BYTES);
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NotReady;
 
-/// Whom to ask now: a bit for each source.
+/// The sources to ask now: a bit for each.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Due(u64);
 
@@ -87,7 +87,7 @@ impl Pool {
         for source in 0..SOURCES {
             outcome[source] = self.health[source].check(given[source]).map(|()| given[source].len() >= SEED_BYTES);
         }
-        // What is bad does no harm in the mix.
+        // A bad contribution does no harm in the mix.
         self.generator.mix(&[&now.to_le_bytes(), given[0], given[1], salt]);
         for (source, outcome) in outcome.iter().enumerate() {
             match outcome {
@@ -179,7 +179,7 @@ mod tests {
         let outcome = pool.contribute(1, [&[0xff; SEED_BYTES], &[]], b"");
         assert_eq!((outcome[0], pool.contributed()), (Err(Unhealthy::Stuck), 2));
         assert!(pool.fill(&mut [0; 4]).is_ok());
-        // Whatever it gives later.
+        // Even if it gives good data later.
         assert!(pool.contribute(2, [&seed(3), &[]], b"")[0].is_err());
         assert_eq!(pool.contributed(), 2);
     }

@@ -1,4 +1,4 @@
-//! What values consist of.
+//! The cells that values consist of.
 
 /// Bytes of memory or registers, as the CPU sees them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

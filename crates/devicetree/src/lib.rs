@@ -120,7 +120,7 @@ impl<'a> Tree<'a> {
         Ok(tree)
     }
 
-    /// What can be read of a tree that was refused, up to where it is damaged: for last words about it. `None` if that is
+    /// Reads a tree that was refused, up to where it is damaged: for last words about it. `None` if that is
     /// nothing. Of such a tree nothing must be believed.
     pub fn remains(bytes: &'a [u8]) -> Option<Self> {
         let part = |start| bytes.get(cell(bytes, start)? as usize..);

@@ -1,4 +1,4 @@
-//! What the node of a PCI host bridge says ("PCI Bus Binding to Open Firmware", IEEE 1275; Devicetree Specification,
+//! The node of a PCI host bridge ("PCI Bus Binding to Open Firmware", IEEE 1275; Devicetree Specification,
 //! 2.4.3 for maps of interrupts).
 
 use crate::Tree;

@@ -15,7 +15,7 @@ pub struct Found<'a> {
     depth: usize,
 }
 
-/// What a node says about addresses of the nodes below it (2.3.5, 2.3.8).
+/// A node's description of the addresses of the nodes below it (2.3.5, 2.3.8).
 #[derive(Clone, Copy, Default)]
 struct Bus<'a> {
     name: &'a [u8],
@@ -136,7 +136,7 @@ impl<'a> Found<'a> {
 
     fn bus(&self) -> Bus<'a> {
         let cells = |name, usual| self.cell(name, 0).map_or(usual, |cells| cells.min(4) as usize);
-        // What is below the root is where the root says.
+        // Addresses of nodes below the root need no translation.
         let ranges = if self.depth == 0 { Some(&[][..]) } else { self.property("ranges") };
         Bus { name: self.name, address_cells: cells("#address-cells", 2), size_cells: cells("#size-cells", 1), ranges }
     }

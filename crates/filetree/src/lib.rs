@@ -146,7 +146,7 @@ pub struct Node {
     pub generation: u64,
 }
 
-/// What an inode is.
+/// The kind of an inode.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// A file.

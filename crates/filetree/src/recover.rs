@@ -11,7 +11,7 @@ use crate::layout::*;
 use crate::tree::Tree;
 use crate::{Error, MAX_NAME, PAGE_BYTES, Pages};
 
-/// What a page was found to be.
+/// The use of a page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Role {
     Unknown,
@@ -21,7 +21,7 @@ pub(crate) enum Role {
     Inodes(u16),
 }
 
-/// What the walk found.
+/// The findings of the walk.
 pub(crate) struct Marks {
     pub roles: Vec<Role>,
     /// Highest generation seen.

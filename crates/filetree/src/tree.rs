@@ -4,10 +4,10 @@ use crate::entry::{Name, header_inode, header_length};
 use crate::layout::*;
 use crate::{Error, Kind, MAX_NAME, Node, Origin, PAGE_BYTES, Pages, Sink};
 
-/// What a page reads as that is not there.
+/// The content of a page that is not there.
 static ZEROS: [u8; PAGE_BYTES] = [0; PAGE_BYTES];
 
-/// What is known of a node.
+/// The metadata of a node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Stat {
     /// File or directory.
@@ -27,7 +27,7 @@ pub struct Stat {
 /// An entry of a directory.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
-    /// What it names.
+    /// The node that it names.
     pub node: Node,
     /// Where to go on.
     pub next: u64,
@@ -63,7 +63,7 @@ impl<P: Pages> Tree<P> {
         self.pages
     }
 
-    /// What the server noted; 0 in a new tree.
+    /// The server's note; 0 in a new tree.
     pub fn note(&self) -> u64 {
         self.super_word(NOTE)
     }
@@ -489,7 +489,7 @@ impl<P: Pages> Tree<P> {
         Ok(())
     }
 
-    /// Who paid for the node when it was made.
+    /// The payer of the node, noted when it was made.
     pub fn payer(&self, node: Node) -> Result<u32, Error> {
         self.check(node)?;
         Ok((self.inode(node.inode, INODE_MODE) >> 32) as u32)

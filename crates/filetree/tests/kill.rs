@@ -29,7 +29,7 @@ fn copy(memory: &Memory) -> Memory {
     Memory::from(memory.store.borrow().clone(), archive())
 }
 
-/// What a file may contain after a kill in a write: inside the range old or new bytes, else the old ones.
+/// Checks a file after a kill in a write: inside the range old or new bytes, else the old ones.
 fn possible_write(before: &[u8], now: &[u8], offset: usize, bytes: &[u8]) -> bool {
     let end = offset + bytes.len();
     (now.len() == before.len() || now.len() == before.len().max(end))

@@ -221,7 +221,7 @@ fn many_files_and_payers() {
     tree.audit().unwrap();
 }
 
-/// What the benchmark of a file costs in stores: create, write 4 KiB, delete.
+/// The cost in stores of the file benchmark: create, write 4 KiB, delete.
 #[test]
 fn cost_in_stores() {
     let mut tree = tree();

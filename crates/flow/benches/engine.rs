@@ -1,4 +1,4 @@
-//! What operations of labels cost on this computer, by the number of handles: `./x labels bench` runs this and draws it.
+//! The cost of operations of labels on this computer, by the number of handles: `./x labels bench` runs this and draws it.
 
 use criterion::{BenchmarkId, Criterion};
 use flow::{Handle, Heap, Label, Level, Pool};
@@ -59,7 +59,7 @@ fn engine(criterion: &mut Criterion) {
 }
 
 fn main() {
-    // What it measured is read from its files.
+    // The figures are read from its files.
     let mut criterion = Criterion::default()
         .without_plots()
         .sample_size(20)

@@ -22,13 +22,13 @@ pub const MAX_TRIES: u32 = 64;
 pub struct Handles {
     key: [u64; 2],
     counter: u64,
-    /// What the network has made of the counter so far, both halves.
+    /// The state of the network for the counter so far, both halves.
     halves: [u64; 2],
     /// Rounds of it, of all its applications.
     rounds: u64,
 }
 
-/// What a step has made.
+/// The result of a step.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Next {
     /// There is more to do.
@@ -40,7 +40,7 @@ pub enum Next {
 }
 
 impl Handles {
-    /// Whoever knows the key knows all handles.
+    /// The key reveals all handles.
     pub const fn new(key: [u64; 2]) -> Self {
         Self { key, counter: 0, halves: [0; 2], rounds: 0 }
     }

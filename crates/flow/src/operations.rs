@@ -1,4 +1,4 @@
-//! What is done with labels: the order, bounds, and levels by themselves.
+//! The operations on labels: the order, bounds, and levels by themselves.
 //!
 //! Two trees are walked side by side. Where their levels decide the outcome, nothing below is looked at; where one of them is
 //! the outcome, it is that itself. What is left is merged leaf by leaf.
@@ -201,7 +201,7 @@ impl Merger<'_> {
         let (rule, default, defaults) = (self.rule, self.default as u64, self.defaults.map(|level| level as u64));
         let (count, is_in_both) = (Cell::new(0), Cell::new(false));
         let cells = Cell::from_mut(&mut room[..]).as_slice_of_cells();
-        // What does not stay is written over.
+        // An entry that does not stay is overwritten.
         let put = |entry: u64, made: u64| {
             cells[count.get() % ROOM].set(entry & !LEVEL | made);
             count.set(count.get() + usize::from(made != default));
@@ -229,11 +229,11 @@ impl Merger<'_> {
 
 /// How far a walk through two trees is.
 struct Walk {
-    /// What begins before was done in earlier steps.
+    /// Entries that begin before this were done in earlier steps.
     from: u64,
     /// Nodes that may still be looked at.
     effort: Cell<u32>,
-    /// What begins here or later is left for the next step.
+    /// Entries that begin here or later are left for the next step.
     until: Cell<u64>,
 }
 
@@ -270,7 +270,7 @@ impl Walk {
 /// Something that is done in steps.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Task {
-    /// What begins before is done.
+    /// Entries that begin before this are done.
     at: u64,
     /// Of what becomes a label: the part of it that is done.
     done: Label,
@@ -727,7 +727,7 @@ impl Sides {
     #[inline(never)]
     fn relate_leaves(&self, one: &[u64], other: &[u64]) -> bool {
         let relation = self.relation;
-        // What is the same entry in both goes together.
+        // Leading entries that are the same in both are skipped together.
         let all = if relation.is_reflexive() { one } else { &[] };
         let same = all.iter().zip(other).take_while(|(one, other)| one == other).count();
         let (alone, other_alone) = (relation.0 >> self.defaults[1] as u64, relation.0 >> (8 * self.defaults[0] as u64));

@@ -110,7 +110,7 @@ impl Node {
     }
 }
 
-/// Who pays for nodes.
+/// The payer of nodes.
 pub type Owner = usize;
 
 /// Where nodes are.
@@ -119,7 +119,7 @@ pub trait Memory {
     fn node(&self, id: Id) -> &Node;
     /// The same, to be written.
     fn node_mut(&mut self, id: Id) -> &mut Node;
-    /// Who pays for it.
+    /// The payer of a node.
     fn owner(&self, id: Id) -> Owner;
     /// One that nobody has, whatever stands in it.
     fn allocate(&mut self, owner: Owner) -> Option<Id>;
@@ -161,7 +161,7 @@ impl Label {
     }
 }
 
-/// What a pool knows beside its nodes.
+/// The state of a pool beside its nodes.
 #[derive(Clone, Copy, Debug)]
 pub struct State {
     /// Identities that were given out.
@@ -187,7 +187,7 @@ fn are_same(one: &[u64], other: &[u64]) -> bool {
 
 /// All labels that there are.
 pub struct Pool<M> {
-    /// Who pays for what is made.
+    /// The payer of new nodes.
     payer: Owner,
     state: State,
     /// Nodes that were looked at, for those who count.
@@ -225,17 +225,17 @@ impl<M> Pool<M> {
 }
 
 impl<M: Memory> Pool<M> {
-    /// What is to be kept to go on with the pool later.
+    /// The state that is needed to go on with the pool later.
     pub fn state(&self) -> State {
         self.state
     }
 
-    /// Who pays for what is made.
+    /// The payer of new nodes.
     pub fn payer(&self) -> Owner {
         self.payer
     }
 
-    /// What is made from now on is this one's.
+    /// Sets the payer of new nodes.
     pub fn pay(&mut self, payer: Owner) {
         self.payer = payer;
     }

@@ -1,4 +1,4 @@
-//! Who may tell whom, and what follows for the labels: the design's formulas, one function each.
+//! The rules of information flow, and their effects on labels: the design's formulas, one function each.
 //!
 //! Labels that are handed in stay their owner's; those that are given back are the caller's to [release](Pool::release). Labels may be large, so
 //! a rule can [stop](Stop::Again) on its way; [`Pool::finish`] does all steps at once.
@@ -18,7 +18,7 @@ pub struct Labels {
     pub is_explicit: bool,
 }
 
-/// What a sender may add to a message.
+/// The labels that a sender may add to a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Optional {
     /// Cs: taints the message.
@@ -32,7 +32,7 @@ pub struct Optional {
 }
 
 impl Optional {
-    /// What changes nothing.
+    /// Labels that change nothing.
     pub const NONE: Self = Self {
         contaminate: Label::of(Level::Star),
         decontaminate_send: Label::of(Level::Three),
@@ -79,10 +79,10 @@ impl From<Exhausted> for Stop {
 /// Nodes that a step of a comparison looks at in any case.
 const RELATED: u32 = 16;
 
-/// What a rule has found out, at most.
+/// The most findings that a rule can have.
 const MOST: usize = 14;
 
-/// What a rule has found out so far. Whoever wants to stop now and then keeps it, and asks the same again: what was found out before is
+/// The findings of a rule so far. A caller that wants to pause keeps it, and asks the same again: what was found out before is
 /// not looked for again. It goes with [`Self::end`].
 #[derive(Debug)]
 pub struct Work {
@@ -245,7 +245,7 @@ impl Unfinished {
     /// There is none.
     pub const NONE: Self = Self { rule: 0, payer: 0, names: [0; MOST_LABELS], is_over: false, work: Work::new() };
 
-    /// Who pays for what was made so far; 0 = there is nothing.
+    /// The payer of the results so far; 0 = there are none.
     pub fn payer(&self) -> Owner {
         self.payer
     }
@@ -421,7 +421,7 @@ pub fn deliver<M: Memory>(
     })
 }
 
-/// What is said of a call.
+/// The decision about a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Admission {
     /// It may be made.
@@ -515,7 +515,7 @@ pub fn may_use_plain<M: Memory>(pool: &Pool<M>, domain: &Labels) -> bool {
     accepts && may_change_plain(pool, domain) && !pool.has(domain.send, Level::Zero)
 }
 
-/// What a server that judges by itself may do for its caller with a thing of this label: observe it, change it.
+/// The caller's rights to a thing of this label, for a server that judges by itself: observe it, change it.
 pub fn caller_may<M: Memory>(
     pool: &mut Pool<M>,
     work: &mut Work,

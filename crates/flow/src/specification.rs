@@ -130,7 +130,7 @@ pub fn deliver(effective: &Label, optional: &Optional, port: &Label, receiver: &
     Some((send, Label::each([&receiver.receive, dr], |[r, dr]| r.max(dr))))
 }
 
-/// What is said of a call.
+/// The decision about a call.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Admission {
     /// It may be made.

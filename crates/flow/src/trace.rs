@@ -1,4 +1,4 @@
-//! What happens between domains, step by step, judged by the engine and by the specification at once.
+//! A sequence of events between domains, each judged by the engine and by the specification at once.
 //!
 //! Others can write the steps, too, with what came of each; [`World::step`] says where that is not what should have come.
 
@@ -38,12 +38,12 @@ pub enum Step {
     },
 }
 
-/// What came of a message.
+/// The outcome of a message.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Outcome {
     /// Whether it was taken.
     pub delivered: bool,
-    /// Who has the port. Nobody: there is none.
+    /// The owner of the port. Nobody: there is none.
     pub to: Option<Number>,
     /// That domain's labels afterwards.
     pub labels: Option<(spec::Label, spec::Label)>,
@@ -339,7 +339,7 @@ impl Script {
             1..5 if domains.len() < DOMAINS => Step::NewDomain(domains.len() as Number),
             1..7 => Step::NewHandle(domain, self.handle()),
             7..12 => Step::NewPort(domain, self.handle(), self.accepting()),
-            // Who owns the handle of a port can send there.
+            // The owner of a port's handle can send there.
             12..20 if !ports.is_empty() => Step::NewHandle(domain, ports[self.below(ports.len())]),
             12..26 => {
                 let (handle, level) = (self.handle(), self.level());

@@ -1,4 +1,4 @@
-//! What a web server makes of requests (RFC 9110, RFC 9112): pure, so that it is tested on the host.
+//! A web server's handling of requests (RFC 9110, RFC 9112): pure, so that it is tested on the host.
 //!
 //! `httparse` finds the parts of a head; this crate judges them. Bytes come from anybody: nothing here panics on them,
 //! and what is refused is refused with the status that says why.

@@ -1,6 +1,6 @@
 //! Byte ranges (RFC 9110, 14).
 
-/// What a `Range` field asks for.
+/// The meaning of a `Range` field.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Range {
     /// All of it: the field is malformed, or asks for several ranges, and is ignored.
@@ -11,7 +11,7 @@ pub enum Range {
     Unsatisfiable,
 }
 
-/// What a `Range` field asks of something that is `size` bytes long.
+/// Reads a `Range` field for something that is `size` bytes long.
 pub fn parse_range(field: &str, size: u64) -> Range {
     let Some((unit, set)) = field.split_once('=') else { return Range::All };
     let Some((first, last)) = set.trim().split_once('-') else { return Range::All };

@@ -12,7 +12,7 @@ const MAX_TARGET: usize = 2048;
 /// Header fields, at most.
 const MAX_FIELDS: usize = 64;
 
-/// What is asked for.
+/// The method of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Method {
     /// The file.
@@ -24,7 +24,7 @@ pub enum Method {
 /// A request that can be answered. Text is borrowed from the head.
 #[derive(PartialEq, Eq, Debug)]
 pub struct Request<'a> {
-    /// What is asked for.
+    /// The requested method.
     pub method: Method,
     /// Of what: decoded, begins with `/`.
     pub path: String,
@@ -42,7 +42,7 @@ pub struct Request<'a> {
     pub if_modified_since: Option<&'a str>,
 }
 
-/// What bytes hold.
+/// The result of parsing bytes.
 #[derive(PartialEq, Eq, Debug)]
 pub enum Parsed<'a> {
     /// The beginning of a head.

@@ -146,7 +146,7 @@ fn method_of_words(method: &Method) -> TokenStream {
     }
 }
 
-/// What comes of a second call.
+/// The effect of a second call.
 fn again(method: &Method) -> TokenStream {
     match (method.is_repeatable, method.is_stateful) {
         (true, _) => quote!(::idl::Again::Harmless),
@@ -253,7 +253,7 @@ fn with_window(method: &Method, window: &Parameter, words: &[TokenStream]) -> To
         if let ::idl::Part::Window(bytes) = part {
             capacity = bytes;
             came = match self.0.call_window(&mut answer, #again, &[#(#of_window),*], &mut #shown) {
-                // Whoever handed the call on could not do so.
+                // The server that passed the call on could not do so.
                 Ok(()) if answer.words[0] == ::idl::BAD_WINDOW => None,
                 Ok(()) => Some(0),
                 Err(error) if ::idl::is_of_window(error) => None,
@@ -275,13 +275,13 @@ fn with_window(method: &Method, window: &Parameter, words: &[TokenStream]) -> To
     }
 }
 
-/// What the answer means.
+/// The meaning of the answer.
 fn result(method: &Method) -> TokenStream {
     let returns = &method.returns;
     let (ty, limit) = (&returns.words, returns.limit);
     let value = quote!(::idl::Returns::get(&answer.words[1..1 + #limit]));
     let bytes = match method.output() {
-        // What stands in a window was not counted by the nucleus.
+        // The nucleus did not count the bytes of a window.
         _ if method.window().is_some() => quote! {
             if answer.control.length() != came || answer.words[1] > capacity as u64 {
                 return Err(::idl::Failure::Protocol(::idl::Protocol::BadReply));

@@ -79,7 +79,7 @@ pub enum Place {
     Block(usize, usize),
 }
 
-/// What a method gives.
+/// The results of a method.
 pub struct Returns {
     /// An entry comes back.
     pub delegated: bool,
@@ -273,7 +273,7 @@ fn assign(plain: Vec<(Ident, Type, bool)>) -> Result<Vec<Parameter>> {
     Ok(parameters)
 }
 
-/// What a method with a window cannot be.
+/// Refuses forms that a method with a window cannot have.
 fn check_windows(parameters: &[Parameter], returns: &Returns) -> Result<()> {
     let mut windows = parameters.iter().filter(|parameter| parameter.is_window);
     let Some(window) = windows.next() else { return Ok(()) };

@@ -10,7 +10,7 @@ pub trait Code: Copy + fmt::Debug {
     fn code(self) -> u64;
     /// The error with this code.
     fn from_code(code: u64) -> Option<Self>;
-    /// What happened, for people.
+    /// The description, for people.
     fn text(self) -> &'static str;
 }
 

@@ -56,7 +56,7 @@ impl Request<'_> {
     }
 }
 
-/// What goes back: words and a control word; its bytes are the first ones of the area.
+/// The answer: words and a control word; its bytes are the first ones of the area.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Reply {
     /// Words.

@@ -1,4 +1,4 @@
-//! What the generated code calls; not for people.
+//! Functions that the generated code calls; not for people.
 
 use abi::{Control, Error, MESSAGE_BYTES};
 

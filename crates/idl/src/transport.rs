@@ -13,7 +13,7 @@ pub struct Answer {
     pub control: Control,
 }
 
-/// What happens if a call is retried with the successor of a server that died: the trait of the interface says so with
+/// The effect of retrying a call with the successor of a server that died: the trait of the interface says so with
 /// `#[repeatable]` and `#[stateful]`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Again {

@@ -104,7 +104,7 @@ struct Loopback {
     allowed: Cell<(usize, usize)>,
     windows: Cell<u32>,
     messages: Cell<u32>,
-    /// What it says to windows.
+    /// Its answer to windows.
     refuses: Cell<Option<Error>>,
     /// Nobody can write to the windows that it carries.
     reads_only: bool,

@@ -1,6 +1,6 @@
 //! From bytes to keys: UTF-8, control characters, and the escape sequences that terminals send.
 //!
-//! Whatever cannot be understood is swallowed as a whole, so that a broken sequence never leaves
+//! A sequence that cannot be understood is swallowed as a whole, so that a broken sequence never leaves
 //! stray characters in the line.
 
 /// Something a person pressed.

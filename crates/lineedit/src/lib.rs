@@ -31,7 +31,7 @@ use keys::{Decoder, Key};
 /// Characters that a line may have; more are refused with a bell.
 pub const MAX_CHARACTERS: usize = 2000;
 
-/// What a byte led to, apart from output.
+/// The effect of a byte, apart from output.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Outcome {
     /// The line is finished.
@@ -42,7 +42,7 @@ pub enum Outcome {
     End,
 }
 
-/// What Tab finds.
+/// The candidates for Tab.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Completions {
     /// Characters before the cursor that the candidates replace.
@@ -249,7 +249,7 @@ impl Editor {
         self.redraw(output);
     }
 
-    /// What a key does while a search is under way. False if it is to do what it does without one.
+    /// Handles a key while a search is under way. False if it is to do what it does without one.
     fn searches(&mut self, key: Key, output: &mut Vec<u8>) -> bool {
         let Some(search) = &mut self.search else { return false };
         let count = match key {

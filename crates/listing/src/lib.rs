@@ -44,7 +44,7 @@ fn instructions(isa: Isa, bytes: &[u8]) -> Result<Vec<Instruction>, usize> {
 pub struct Portal {
     code: Code,
     instructions: Vec<Instruction>,
-    /// What runs, where that is known: how far each instruction is from the begin, and its bytes.
+    /// The running code, where it is known: how far each instruction is from the begin, and its bytes.
     running: Option<Vec<(usize, Vec<u8>)>>,
 }
 
@@ -63,9 +63,9 @@ pub enum Error {
     Other {
         /// Its byte.
         at: usize,
-        /// What it is.
+        /// The actual instruction.
         is: String,
-        /// What it ought to be; nothing = no further one.
+        /// The expected instruction; nothing = no further one.
         ought: Option<String>,
     },
     /// Instructions are missing.
@@ -98,14 +98,14 @@ pub fn specification(text: &str) -> Result<Specification, Error> {
 }
 
 impl Portal {
-    /// What the generator writes.
+    /// The code that the generator writes.
     pub fn generated(isa: Isa, specification: &Specification) -> Result<Self, Error> {
         let code = generate(isa, specification);
         let instructions = instructions(isa, &code.bytes).map_err(Error::NoInstruction)?;
         Ok(Self { code, instructions, running: None })
     }
 
-    /// What `portals --code SHAPE` printed; other lines may stand before it.
+    /// The code that `portals --code SHAPE` printed; other lines may stand before it.
     pub fn running(isa: Isa, printed: &str) -> Result<Self, Error> {
         let mut lines = printed.lines().map(str::trim_end);
         let begins = |line: &str| line.split_once(": call from 0x").map(|(text, _)| text.to_string());
@@ -119,7 +119,7 @@ impl Portal {
                     let more: Result<Vec<u8>, _> = words.iter().map(number).collect();
                     bytes.extend(more.map_err(|_| Error::Line(line.into()))?);
                 }
-                // Whatever the machine says next.
+                // Further output of the machine.
                 _ => break,
             }
         }
@@ -141,7 +141,7 @@ impl Portal {
     }
 }
 
-/// What an instruction does, and with which registers: its text without names and numbers, which differ between nuclei.
+/// The operation and registers of an instruction: its text without names and numbers, which differ between nuclei.
 fn operation(text: &str) -> String {
     let mut kept = String::new();
     for word in text.split_inclusive([' ', ',', '[', ']', '+', '#', ':']) {
@@ -183,7 +183,7 @@ impl fmt::Display for Portal {
                 None => writeln!(to, "    {text}")?,
             }
             count += usize::from(counts);
-            // What stands behind is not executed.
+            // Code behind this is not executed.
             counts &= text != "eret";
         }
         let length = match self.running.as_ref().and_then(|running| running.last()) {

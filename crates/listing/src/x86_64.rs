@@ -33,7 +33,7 @@ pub fn instructions(bytes: &[u8]) -> Result<Vec<Instruction>, usize> {
         formatter.format(&instruction, &mut text);
         Ok(Instruction { at, length: instruction.len(), text })
     };
-    // What fills a line is no part of the code.
+    // Padding is no part of the code.
     decoder.into_iter().filter(|instruction| instruction.code() != iced_x86::Code::Int3).map(line).collect()
 }
 

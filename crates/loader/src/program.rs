@@ -101,7 +101,7 @@ pub struct Segment {
     ends_in_file: bool,
 }
 
-/// What one page of a segment holds; the rest is zero.
+/// The content of one page of a segment; the rest is zero.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Contents {
     /// Bytes of the file.
@@ -124,7 +124,7 @@ impl Segment {
         shared.then(|| self.file.0 - self.lead + page * PAGE)
     }
 
-    /// What page number `page` of the segment holds; `None` = zeros only.
+    /// The content of page number `page` of the segment; `None` = zeros only.
     pub fn contents(&self, page: u64) -> Option<Contents> {
         // The segment as a line of bytes: zeros, the file's bytes, zeros.
         let (first, last) = (self.lead, self.lead + (self.file.1 - self.file.0));

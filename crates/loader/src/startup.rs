@@ -41,7 +41,7 @@ pub enum StartupError {
     BadString,
     /// Text that is not UTF-8, or has a zero byte.
     BadText,
-    /// What should be zero is not.
+    /// A field that should be zero is not.
     Reserved,
     /// More than fits in a page, or more strings than can be counted.
     TooLong,
@@ -62,14 +62,14 @@ impl fmt::Display for StartupError {
 
 impl core::error::Error for StartupError {}
 
-/// What to write into a startup page.
+/// The content of a startup page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Contents<'a> {
     /// Priority and slice of the first thread, as `THREAD_NEW` takes them.
     pub schedule: u64,
     /// The program's name.
     pub name: &'a str,
-    /// What its standard streams are: input, output, errors.
+    /// The kinds of its standard streams: input, output, errors.
     pub streams: [&'a str; 3],
     /// Its compartments by name: 8 · handle + its level there.
     pub compartments: &'a [(&'a str, u64)],
@@ -157,7 +157,7 @@ pub struct Startup<'a> {
     pub schedule: u64,
     /// The program's name.
     pub name: &'a str,
-    /// What its standard streams are: input, output, errors.
+    /// The kinds of its standard streams: input, output, errors.
     pub streams: [&'a str; 3],
     arguments: Strings<'a>,
     environment: Strings<'a>,

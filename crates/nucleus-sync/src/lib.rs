@@ -1,4 +1,4 @@
-//! What several CPUs do to the same words at the same time: the nucleus lock, stopping a CPU, the count of a semaphore,
+//! State that several CPUs change at the same time: the nucleus lock, stopping a CPU, the count of a semaphore,
 //! the ring of a scheduler. Everything else in the nucleus is touched by one CPU at a time.
 //!
 //! Each module says which orders of memory accesses it counts on. `tests/models` compiles the same files with the atomic

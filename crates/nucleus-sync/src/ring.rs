@@ -7,7 +7,7 @@
 
 use crate::atomic::{AtomicU32, Ordering};
 
-/// What both sides see. `written` and `read` run freely; slot = counter modulo the number of slots.
+/// The memory that both sides see. `written` and `read` run freely; slot = counter modulo the number of slots.
 pub struct Ring<'a> {
     /// Words the writer has put in.
     pub written: &'a AtomicU32,

@@ -1,6 +1,6 @@
 //! Configuration space of PCI functions (PCI Local Bus 3.0, chapter 6): what it says, checked.
 //!
-//! What stands there comes from devices and from firmware, so nothing of it is believed before it was looked at:
+//! The values there come from devices and from firmware, so nothing of it is believed before it was looked at:
 //! sizes are powers of two, addresses are multiples of them and do not run over the end, lists end. Whoever reaches the
 //! space implements [`Configuration`]; a [`struct@Copy`] is a picture of it that does not change.
 #![no_std]
@@ -60,7 +60,7 @@ pub trait Configuration {
     fn write(&self, register: u8, value: u32);
 }
 
-/// What a function may do.
+/// The activities that a function may have.
 #[derive(Clone, core::marker::Copy, PartialEq, Eq, Debug)]
 pub enum Activity {
     /// Nothing: it does not answer, does nothing to memory and raises no interrupt.

@@ -46,7 +46,7 @@ impl Region {
     }
 }
 
-/// What each base register reads after all ones were written: its size and kind. Nothing answers meanwhile, and all
+/// Reads each base register after all ones were written: its size and kind. Nothing answers meanwhile, and all
 /// is as before then. A bridge's registers are not tried out: it passes on what others answer.
 pub fn masks(function: &impl Configuration) -> [u32; BASES] {
     /// Class of bridges.

@@ -3,7 +3,7 @@
 //! The file is a module of the nucleus, `nucleus/src/pointer.rs`, because its objects add methods to [`Ref`]; this crate compiles
 //! the same file for the tests, and for Miri (`./x test --miri`).
 //!
-//! What the compiler refuses is part of the contract. A static is not reached without the lock:
+//! The compiler's refusals are part of the contract. A static is not reached without the lock:
 //! ```compile_fail
 //! use core::cell::Cell;
 //! static COUNT: pointer::Nucleus<Cell<u64>> = pointer::Nucleus::new(Cell::new(0));

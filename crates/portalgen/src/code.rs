@@ -167,7 +167,7 @@ pub struct Offsets {
     pub activation_pointer: i32,
 }
 
-/// What portal code has to know of the nucleus.
+/// The facts about the nucleus that portal code needs.
 #[derive(Clone, Copy, Debug)]
 pub struct Nucleus {
     /// Where things stand.
@@ -232,7 +232,7 @@ impl<const BYTES: usize, const STARTS: usize> Runs<BYTES, STARTS> {
     pub(crate) const fn begin<Isa>(&mut self, number: usize) -> Code<'_, Isa> {
         Code::new(self.bytes.split_at_mut(self.starts[number] as usize).1, 0)
     }
-    /// What was begun is so long.
+    /// Notes the length of the part that was begun.
     pub(crate) const fn end(&mut self, number: usize, length: usize) {
         let end = self.starts[number] as usize + length;
         assert!(end + AT_ONCE <= BYTES);

@@ -237,7 +237,7 @@ pub struct Letters {
     codes: [u8; MAX_LETTERS],
     count: u8,
     words: u8,
-    /// What there is one of at most: see [`Letter::groups`].
+    /// The groups of which there is one letter at most: see [`Letter::groups`].
     groups: u8,
     /// The words that are time stamps, a bit for each.
     times: u16,
@@ -333,7 +333,7 @@ impl Letters {
         self.find(Letter::Badge).is_some()
     }
 
-    /// What of [`abi::expect`] they pass, but for words 0 to 4.
+    /// The parts of [`abi::expect`] that they pass, but for words 0 to 4.
     #[inline(always)]
     fn expects(&self) -> u64 {
         let has = |what, is_there| if is_there { what } else { 0 };
@@ -473,7 +473,7 @@ impl Specification {
         text
     }
 
-    /// What the caller must expect, see [`abi::expect`]; none: it says in the control word what it does.
+    /// The expectation that the caller must have, see [`abi::expect`]; none: it says in the control word what it does.
     #[inline(always)]
     pub fn expects(&self) -> Option<u64> {
         let words = expect::words(self.call.given.into());
@@ -489,7 +489,7 @@ impl Specification {
 /// A specification of which some is read.
 #[derive(Clone, Copy, Debug)]
 pub struct Reading {
-    /// What is read.
+    /// The specification that is read.
     pub specification: Specification,
     at: usize,
     returns: bool,

@@ -150,7 +150,7 @@ macro_rules! in_steps {
         while !progress.is_done() {
             let mut code = Code::new(&mut parts, common::CODE).go_on(progress.extent.length);
             generator.write_steps(&mut code, &$specification, &common::TARGETS, &mut progress, $effort);
-            // What a step does at most, whatever else was done.
+            // The largest work of a step, whatever else was done.
             let more = if $specification.call.window().is_some() { 24 } else { 16 };
             prop_assert!(code.effort() < $effort + more, "{} at once", code.effort());
             steps += 1;

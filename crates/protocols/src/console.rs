@@ -11,7 +11,7 @@ use idl::{interface, scalar_enum};
 pub use crate::stream::StreamError as ConsoleError;
 
 scalar_enum! {
-    /// What `read` gives.
+    /// The results of `read`.
     pub enum Mode {
         0 Cooked "whole lines, echoed, with erase and end of file"
         1 Raw "each byte as it comes, not echoed"

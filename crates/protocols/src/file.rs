@@ -28,7 +28,7 @@ codes! {
 }
 
 scalar_enum! {
-    /// What a node is.
+    /// The kind of a node.
     pub enum Kind {
         1 File "a file"
         2 Directory "a directory"
@@ -36,7 +36,7 @@ scalar_enum! {
 }
 
 returns_struct! {
-    /// What is known about a node.
+    /// The metadata of a node.
     pub struct Stat {
         /// Bytes; of a directory, entries.
         pub size: u64,
@@ -50,7 +50,7 @@ returns_struct! {
 }
 
 returns_struct! {
-    /// What one must know of a file to load a program from it.
+    /// The facts about a file that are needed to load a program from it.
     pub struct Image {
         /// Bytes.
         pub size: u64,
@@ -83,13 +83,13 @@ pub trait File {
     fn write(&self, offset: u64, #[window] bytes: &[u8]) -> Result<usize, FileError>;
     /// Writes at the end; gives how many bytes were taken. Of those that a call brings either all are written, or none.
     fn append(&self, #[window] bytes: &[u8]) -> Result<usize, FileError>;
-    /// What is known about the file.
+    /// The metadata of the file.
     #[repeatable]
     fn stat(&self) -> Result<Stat, FileError>;
     /// Cuts the file, or lengthens it with zeros.
     #[repeatable]
     fn truncate(&self, size: u64) -> Result<(), FileError>;
-    /// What one must know to load a program from it.
+    /// The facts that are needed to load a program from it.
     #[repeatable]
     fn image(&self) -> Result<Image, FileError>;
 }
@@ -116,7 +116,7 @@ pub trait FileSystem {
     /// them: tag = kind, value = size. Gives bytes and the next position, 0 after the last.
     #[repeatable]
     fn read_directory(&self, path: &str, position: u64, into: &mut [u8]) -> Result<(usize, u64), FileError>;
-    /// What is known about a node.
+    /// The metadata of a node.
     #[repeatable]
     fn stat(&self, path: &str) -> Result<Stat, FileError>;
     /// Pages of 4 KiB that files and directories take, and pages that they can take.

@@ -9,9 +9,9 @@ pub const HEADER: usize = 10;
 /// One record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Record<'a> {
-    /// What the list says of it.
+    /// Its tag in the list.
     pub tag: u8,
-    /// What the list counts of it.
+    /// Its count in the list.
     pub value: u64,
     /// Its name, at most 255 bytes.
     pub name: &'a [u8],

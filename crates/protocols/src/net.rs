@@ -109,7 +109,7 @@ pub const MAY_CLOSE: u64 = 1 << 2;
 pub const MAX_DATAGRAM: usize = 1472;
 
 returns_struct! {
-    /// Who sent a datagram, and its bytes.
+    /// The sender of a datagram, and its bytes.
     pub struct Received {
         /// Bytes of it that were taken.
         pub bytes: usize,
@@ -139,7 +139,7 @@ pub trait Net {
     fn sockets(&self, position: u64, into: &mut [u8]) -> Result<(usize, u64), NetError>;
 }
 
-/// What a client has of the network.
+/// A client's part of the network.
 #[interface]
 pub trait Session {
     /// The semaphore to raise when there are events.
@@ -185,7 +185,7 @@ pub trait Connection {
     fn close(&self) -> Result<(), NetError>;
     /// Breaks the connection off. The socket is gone.
     fn abort(&self) -> Result<(), NetError>;
-    /// Who is at the other end: high, low, port.
+    /// The address of the other end: high, low, port.
     fn peer(&self) -> Result<(u64, u64, u64), NetError>;
     /// An entry of this socket that may do less: `MAY_READ`, `MAY_WRITE`, `MAY_CLOSE`.
     fn part(&self, may: u64) -> Result<Delegated, NetError>;

@@ -1,4 +1,4 @@
-//! What every domain can ask of the one that created it: `roottask` for components, `proc` for programs.
+//! The requests that every domain can make of its creator: `roottask` for components, `proc` for programs.
 
 use idl::{codes, interface, scalar_enum};
 
@@ -39,7 +39,7 @@ scalar_enum! {
 }
 
 scalar_enum! {
-    /// What becomes of a component.
+    /// The state of a component.
     pub enum State {
         0 Runs "it runs"
         1 Waits "it does not run; it is started later"
@@ -47,7 +47,7 @@ scalar_enum! {
     }
 }
 
-/// Who created this domain. The badge says who asks.
+/// The creator of this domain. The badge says who asks.
 #[interface]
 pub trait Parent {
     /// Publishes a service under a name; it stays known when the name service restarts. Of `roottask`: a name that
@@ -67,7 +67,7 @@ pub trait Parent {
     /// was started again since boot. Zeros if there is none.
     #[repeatable]
     fn restarts(&self, after: u64) -> Result<(u64, u64), ParentError>;
-    /// What becomes of the component with this name.
+    /// The state of the component with this name.
     #[repeatable]
     fn state(&self, component: &str) -> Result<State, ParentError>;
     /// As `publish`, for a program of the caller's: never a name that the description gives to a component, whether it

@@ -1,6 +1,6 @@
 //! Pipes: bounded buffers between two programs.
 //!
-//! Who makes pipes opens a `PipeSession`, to which they belong. Who is to use a pipe is given an `PipeEnd`: a call entry
+//! A client that makes pipes opens a `PipeSession`, to which they belong. A user of a pipe is given a `PipeEnd`: a call entry
 //! that reads one pipe, writes another, or both. One entry is enough for a program in the middle of a pipeline.
 //!
 //! No client can hand a call entry on: `PipeEnd::give` has the end put into the table of a program that its owner loaded.
@@ -44,7 +44,7 @@ pub trait PipeSession {
     /// Nobody writes any more: what is still there can be read, then comes the end.
     #[stateful]
     fn close_write(&self, pipe: u64) -> Result<(), PipeError>;
-    /// What is going to be in the pipe belongs to this compartment (8 · handle + level). Once, before anything is in it: else `HasCompartment`.
+    /// Sets the compartment of the pipe's content (8 · handle + level). Once, before anything is in it: else `HasCompartment`.
     #[stateful]
     fn set_compartment(&self, pipe: u64, compartment: u64) -> Result<(), PipeError>;
 }

@@ -1,4 +1,4 @@
-//! What the scheduler decides, without a system call: [`queues`] holds the ready threads of one CPU, [`policy`] shares
+//! The scheduler's decisions, without a system call: [`queues`] holds the ready threads of one CPU, [`policy`] shares
 //! threads out among CPUs. `components/sched` wires both to the nucleus; the tests here wire them to a simulated one.
 #![no_std]
 #![forbid(unsafe_code)]

@@ -41,7 +41,7 @@ const LOOK: usize = 32;
 /// Hand-overs that are tried at one entry.
 const HAND_OVERS: usize = MAX_CPUS;
 
-/// What an instance sees of the world.
+/// An instance's view of the world.
 pub trait World {
     /// The number of our CPU.
     fn cpu(&self) -> usize;
@@ -55,7 +55,7 @@ pub trait World {
     fn hand(&mut self, cpu: usize, number: usize) -> u64;
 }
 
-/// What one CPU's scheduler knows. The queues alone are enough where there is one CPU.
+/// The knowledge of one CPU's scheduler. The queues alone are enough where there is one CPU.
 #[repr(C)]
 pub struct Instance {
     /// Threads queued, by level and in all.
@@ -108,7 +108,7 @@ impl Instance {
         if self.queues.is_watched() {
             return None;
         }
-        // Who runs may be in a queue: see `Queues::prepend`.
+        // The running thread may be in a queue: see `Queues::prepend`.
         let is_queued = self.queues.level(word.number()).is_some();
         if load_table.idle.load(Relaxed) != 0 || self.rank != level_of(word.priority()) as u32 + 1 || is_queued {
             return None;
@@ -142,7 +142,7 @@ impl Instance {
                 // Its turn is over. Whoever left meanwhile has none.
                 self.left[level] = self.left[level].saturating_sub(1).min(self.count[level]);
             }
-            // What woke before gets its turn before the one that gives way.
+            // Threads that woke earlier get their turn before the one that gives way.
             self.read(world, 0);
             if event != Event::Choose as u64 {
                 self.add(word, Queues::append);

@@ -13,7 +13,7 @@ pub struct Queues {
     filled: u64,
     head: [u16; PRIORITIES],
     tail: [u16; PRIORITIES],
-    /// What threads with a share of time use.
+    /// The time used by threads with a share of time.
     shares: Shares,
     /// How often refusals were forgotten, modulo 127. Zero at first, as all is: then none of it stands in the executable.
     refusals: u8,
@@ -21,7 +21,7 @@ pub struct Queues {
     notes: [Note; NOTES],
 }
 
-/// What is noted of a thread.
+/// The notes about a thread.
 #[derive(Clone, Copy)]
 #[repr(C)]
 struct Note {
@@ -93,7 +93,7 @@ impl Queues {
         self.notes[number].level = mark;
     }
 
-    /// What is noted of a thread when it is queued.
+    /// The note for a thread when it is queued.
     #[inline(always)]
     fn mark(&mut self, word: ThreadWord) -> u8 {
         let mark = level_of(word.priority()) as u8 + 1;
@@ -134,7 +134,7 @@ impl Queues {
         self.shares.watched != 0
     }
 
-    /// What had a share ran until `now`, in ticks, of which `period` are a period. True if threads with a share were queued elsewhere,
+    /// A thread with a share ran until `now`, in ticks, of which `period` are a period. True if threads with a share were queued elsewhere,
     /// because it is used up, or a new period began.
     pub fn look(&mut self, now: u64, period: u64) -> bool {
         let turns = self.shares.look(self.filled, now, period);

@@ -8,7 +8,7 @@
 use crate::level::level_of;
 use abi::sched::BEHIND;
 
-/// What threads with a share of time used, and where they are queued.
+/// The time used by threads with a share of time, and where they are queued.
 pub(crate) struct Shares {
     /// The levels at which some are queued, and of the one that runs: perhaps more.
     pub(crate) watched: u64,
@@ -40,7 +40,7 @@ impl Shares {
         self.since = self.seen;
     }
 
-    /// What ran stopped `now`, and there are threads at the `filled` levels. True if it is `over` now
+    /// The running thread stopped `now`, and there are threads at the `filled` levels. True if it is `over` now
     /// that was not, or the other way round.
     pub(crate) fn look(&mut self, filled: u64, now: u64, period: u64) -> bool {
         self.watched &= filled;

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use scheduling::queues::Queues;
 use std::collections::VecDeque;
 
-/// What can be done to the queues.
+/// The operations on queues.
 #[derive(Clone, Debug)]
 enum Step {
     Append(usize, u8),
@@ -15,7 +15,7 @@ enum Step {
     Remove(usize),
     Take,
     TakeAndPutBack,
-    /// What ran gives way.
+    /// The running thread gives way.
     Rotate(usize, u8),
     /// One wakes, and the next is chosen.
     Pass(usize, u8),
@@ -82,7 +82,7 @@ proptest! {
                 }
                 Step::Rotate(number, priority) => {
                     let expected = model.0[priority as usize].front().copied().filter(|first| *first == model.first());
-                    // What runs may be in a queue though it was never taken.
+                    // The running thread may be in a queue though it was never taken.
                     let expected = expected.filter(|_| model.level(number).is_none());
                     let given = queues.rotate(ThreadWord::new(number, priority));
                     prop_assert_eq!(given, expected);

@@ -210,7 +210,7 @@ fn who_yields_all_the_time_moves_nothing() {
     assert_eq!(machine.nucleus.handed, handed);
 }
 
-/// What can happen.
+/// The possible events.
 #[derive(Clone, Debug)]
 enum Step {
     Ticks(u64),

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use scheduling::queues::Queues;
 use world::{Machine, PERIOD, SLICE};
 
-/// What the components of the default system have.
+/// The share of the components of the default system.
 const SHARE: u8 = 60;
 /// Of a period, what others have at least: a slice is what goes unnoticed.
 const REST: u64 = PERIOD * (100 - SHARE as u64) / 100 - SLICE;

@@ -102,7 +102,7 @@ impl<W: World> Machine<W> {
         }
     }
 
-    /// What takes frames away, and `shift`. `status` is that of the command before.
+    /// Runs a built-in that takes frames away, or `shift`. `status` is that of the command before.
     fn go_elsewhere(&mut self, name: &str, number: Option<u64>, status: u64) -> Result<(), String> {
         let count = usize::try_from(number.unwrap_or(1)).unwrap_or(usize::MAX);
         match name {

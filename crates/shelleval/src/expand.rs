@@ -11,7 +11,7 @@ use crate::machine::{Frame, Machine};
 use crate::world::World;
 use crate::{MAX_TEXT, OVERHEAD, arithmetic, pattern};
 
-/// What splits fields if `IFS` is not set.
+/// The field separators if `IFS` is not set.
 const SEPARATORS: &str = " \t\n";
 
 impl<W: World> Machine<W> {
@@ -198,7 +198,7 @@ impl<W: World> Machine<W> {
                 Err(cause) => break Err(cause),
             }
         };
-        // Whoever still writes is notified that nobody reads.
+        // A remaining writer is notified that nobody reads.
         drop(reads);
         let status = self.world.join(thread);
         self.substituted = Some(status);
@@ -252,7 +252,7 @@ impl<W: World> Machine<W> {
         Ok(found)
     }
 
-    /// What stands at a path as it is written.
+    /// The metadata of a path as it is written.
     pub(crate) fn stat(&self, path: &str) -> Option<crate::world::Stat> {
         self.world.stat(&self.world.absolute(&self.state.directory, path))
     }

@@ -15,7 +15,7 @@ pub(crate) struct Fields {
     current: Option<String>,
     /// Blanks of `IFS` ended the last field: another delimiter right behind them is the same one.
     after_blanks: bool,
-    /// What splits. `None`: nothing does, all is one field.
+    /// The separators. `None`: nothing splits, all is one field.
     separators: Option<String>,
     bytes: usize,
 }
@@ -75,7 +75,7 @@ impl Fields {
         Ok(())
     }
 
-    /// What an expansion outside of quotes came to.
+    /// The value of an expansion outside of quotes.
     pub(crate) fn value(&mut self, text: &str) -> Result<(), String> {
         self.count(text.len())?;
         for c in text.chars() {

@@ -1,4 +1,4 @@
-//! What the shell's language does: an interpreter over a [`World`], which has programs, files and streams.
+//! The interpreter of the shell's language, over a [`World`], which has programs, files and streams.
 //!
 //! | module | what |
 //! |---|---|
@@ -49,5 +49,5 @@ pub const MAX_STATE: usize = 64 * 1024;
 /// Bytes of all that frames hold: arguments of calls, words of loops, values that come back.
 pub const MAX_HELD: usize = 96 * 1024;
 
-/// What a text costs besides its bytes.
+/// The overhead of a text besides its bytes.
 const OVERHEAD: usize = 48;

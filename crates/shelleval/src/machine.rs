@@ -22,11 +22,11 @@ pub(crate) const INTERRUPTED: u64 = 130;
 /// Status of a command whose output nobody reads.
 pub(crate) const CLOSED: u64 = 141;
 
-/// What goes on when all frames above are done.
+/// The work that goes on when all frames above are done.
 pub(crate) enum Frame<W: World> {
     /// The lists of a body, from this pipeline of this list on.
     Lists { body: Body, list: usize, pipeline: usize },
-    /// What `!` and `time` do at the end.
+    /// The end of `!` and `time`.
     After { negated: bool, since: Option<u64> },
     /// The branches of `if`, from this one on; its condition has run.
     If { compound: Arc<Compound>, clause: usize },
@@ -152,7 +152,7 @@ impl<W: World> Machine<W> {
         false
     }
 
-    /// What a frame does if it is taken away.
+    /// Undoes the effect of a frame that is taken away.
     pub(crate) fn put_back(&mut self, frame: Frame<W>) {
         let variables = |state: &mut State, list: Vec<(String, Option<Variable>)>| {
             // The oldest value of a name that stands there twice.

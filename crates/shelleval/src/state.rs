@@ -1,4 +1,4 @@
-//! What a shell remembers between commands.
+//! The state of a shell between commands.
 
 use alloc::collections::BTreeMap;
 use alloc::string::{String, ToString};
@@ -64,7 +64,7 @@ pub struct State {
     pub leave: Option<u64>,
     /// Subshells in each other.
     pub depth: usize,
-    /// Whose jobs are its own.
+    /// The owner of its jobs.
     pub shell: Shell,
 }
 
@@ -91,7 +91,7 @@ impl State {
         state
     }
 
-    /// What a script starts with: what programs get, its name and arguments.
+    /// The state at the start of a script: what programs get, its name and arguments.
     pub fn for_script(&self, name: &str, arguments: &[String]) -> Self {
         let mut state = Self::new(name, &[]);
         for (name, variable) in self.variables.iter().filter(|(_, variable)| variable.exported) {
@@ -144,7 +144,7 @@ impl State {
         Ok(())
     }
 
-    /// What programs are given: `NAME=value`.
+    /// The environment for programs: `NAME=value`.
     pub fn environment(&self) -> Vec<String> {
         let exported = self.variables.iter().filter(|(name, variable)| variable.exported && *name != "PWD");
         let mut strings: Vec<String> =

@@ -1,4 +1,4 @@
-//! What the interpreter needs of the system. `path`s are absolute.
+//! The interpreter's needs of the system. `path`s are absolute.
 
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use crate::state::{Shell, State};
 
-/// What runs in a thread of its own; gives its status.
+/// Work for a thread of its own; gives its status.
 pub type Work = Box<dyn FnOnce() -> u64 + Send>;
 
 /// Standard input, output and error output.
@@ -23,7 +23,7 @@ pub enum Opening {
     Append,
 }
 
-/// What stands at a path.
+/// The metadata of a path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Stat {
     /// It is a directory.
@@ -41,7 +41,7 @@ pub enum NotStarted {
     NotFound(String),
     /// At this path stands a file that is no program: a script, maybe.
     NotAProgram(String),
-    /// What stands before its name is not understood: what is to be said.
+    /// The words before its name are not understood: the message.
     Misunderstood(String),
     /// Something else: what is to be said, with the name.
     Other(String),
@@ -76,7 +76,7 @@ pub trait World: Clone + Send + Sized + 'static {
     /// Writes all of it.
     fn write(&self, stream: &Self::Stream, bytes: &[u8]) -> Result<(), String>;
 
-    /// What stands there.
+    /// The metadata of the path.
     fn stat(&self, path: &str) -> Option<Stat>;
     /// Names in a directory, without `.` and `..`; none if it is none.
     fn names(&self, path: &str) -> Vec<String>;

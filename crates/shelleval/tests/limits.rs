@@ -1,4 +1,4 @@
-//! What scripts may not do: go on when they are stopped, recurse without end, take all memory; and messages.
+//! The limits of scripts: they must not go on when they are stopped, recurse without end, or take all memory; and messages.
 
 mod host;
 

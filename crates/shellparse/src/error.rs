@@ -1,8 +1,8 @@
-//! What is wrong with a text, and where.
+//! An error in a text, and where it is.
 
 use core::fmt;
 
-/// What is wrong.
+/// The kind of error.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Problem {
     /// The text ends before what begins here does: a quote, `$(`, `if`, …
@@ -36,7 +36,7 @@ pub enum Problem {
 pub struct Error {
     /// Bytes before the place that the problem is about.
     pub position: usize,
-    /// What it is.
+    /// The kind of error.
     pub problem: Problem,
 }
 

@@ -106,7 +106,7 @@ impl Parser<'_> {
         Ok(found)
     }
 
-    /// What is next, for messages, and where it stands.
+    /// The next token, for messages, and where it stands.
     fn shown(&mut self) -> Result<(&'static str, usize), Error> {
         let reserved = self.reserved()?;
         let Ahead { token, start } = self.ahead()?;

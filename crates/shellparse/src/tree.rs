@@ -1,6 +1,6 @@
 //! The tree: lists, pipelines, commands, words.
 //!
-//! Whatever an interpreter keeps while it runs something else is behind an `Arc`: bodies and compound commands.
+//! Parts that an interpreter keeps while it runs something else are behind an `Arc`: bodies and compound commands.
 
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -60,7 +60,7 @@ pub struct Simple {
     pub redirections: Vec<Redirection>,
 }
 
-/// What a function does.
+/// The body of a function.
 #[derive(PartialEq, Eq, Debug)]
 pub struct Function {
     /// Its body.
@@ -91,7 +91,7 @@ pub enum Compound {
     For {
         /// The variable.
         name: String,
-        /// What it goes through; none: the arguments.
+        /// The words that it goes through; none: the arguments.
         words: Option<Vec<Word>>,
         /// Runs in each turn.
         body: Body,
@@ -100,7 +100,7 @@ pub enum Compound {
     Case(Word, Vec<(Vec<Word>, Body)>),
 }
 
-/// What a redirection does.
+/// The effect of a redirection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RedirectionKind {
     /// `<`: from a file.
@@ -118,7 +118,7 @@ pub enum RedirectionKind {
 pub struct Redirection {
     /// 0, 1 or 2.
     pub stream: usize,
-    /// What happens to it.
+    /// Its effect.
     pub kind: RedirectionKind,
     /// The file, or the number of the other stream.
     pub target: Word,
@@ -156,14 +156,14 @@ pub enum Part {
         quoted: bool,
         /// Which one.
         name: Name,
-        /// What is done with its value.
+        /// The change of its value.
         change: Change,
     },
     /// `$(…)`
     Command {
         /// Inside `"`.
         quoted: bool,
-        /// What runs.
+        /// The commands that run.
         body: Body,
     },
     /// `$((…))`
@@ -192,7 +192,7 @@ pub enum Name {
     All,
 }
 
-/// What is done with the value of a parameter.
+/// The change of the value of a parameter.
 #[derive(PartialEq, Eq, Debug)]
 pub enum Change {
     /// Nothing.
@@ -219,7 +219,7 @@ pub enum Change {
     },
 }
 
-/// What `${NAME-word}` and its kin do.
+/// The effect of `${NAME-word}` and its kin.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Alternative {
     /// `-`: another value.

@@ -157,7 +157,7 @@ fn refusals_name_the_place() {
     assert_eq!(refused("> f (a)"), (4, Problem::Unexpected("(")));
 }
 
-/// What other shells know is refused by its name, and never taken for something else.
+/// A construct of other shells is refused by its name, and never taken for something else.
 #[test]
 fn what_is_not_known_is_named() {
     let texts = [

@@ -58,7 +58,7 @@ impl fmt::Display for Bad {
             Self::NotOurs => f.write_str("a reply to something else"),
             Self::Kiss(code) => {
                 f.write_str("the server refuses: ")?;
-                // Whatever the wire brings is not printed as it is.
+                // Bytes from the wire are not printed as they are.
                 code.iter()
                     .try_for_each(|byte| write!(f, "{}", if byte.is_ascii_graphic() { *byte as char } else { '.' }))
             }
@@ -69,7 +69,7 @@ impl fmt::Display for Bad {
     }
 }
 
-/// What a reply told.
+/// The content of a reply.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Sample {
     /// The time since 1970-01-01 minus the time of our clock, in nanoseconds.
@@ -105,7 +105,7 @@ impl Request {
         bytes
     }
 
-    /// What a reply that came now (by our clock, in nanoseconds) tells.
+    /// Reads a reply that came now (by our clock, in nanoseconds).
     pub fn check(&self, reply: &[u8], now: u64) -> Result<Sample, Bad> {
         let reply = reply.first_chunk::<PACKET_BYTES>().ok_or(Bad::Short)?;
         let word = |at: usize| u32::from_be_bytes([reply[at], reply[at + 1], reply[at + 2], reply[at + 3]]);

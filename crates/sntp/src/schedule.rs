@@ -11,7 +11,7 @@ const SELDOM: u64 = 8_192;
 /// Seconds between questions to who does not want any.
 const UNWANTED: u64 = 86_400;
 
-/// What became of a question.
+/// The outcome of a question.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Outcome {
     /// It was answered.

@@ -21,7 +21,7 @@ pub fn mean_wait(cpu: &Cpu) -> u64 {
     cpu.lock_waited.checked_div(cpu.lock_waits).unwrap_or(0)
 }
 
-/// What a state is called.
+/// The name of a state.
 pub fn state(cpu: &Cpu) -> &'static str {
     match cpu.state {
         cpu_state::OFFLINE => "offline",

@@ -1,6 +1,6 @@
 //! JSON (RFC 8259) into a buffer of a fixed capacity.
 //!
-//! What does not fit is left out, and [`Writer::fits`] tells. [`Writer::element`] writes something whole or not
+//! Text that does not fit is left out, and [`Writer::fits`] reports it. [`Writer::element`] writes something whole or not
 //! at all and keeps [`RESERVE`] bytes for the brackets that are still to be closed.
 
 use alloc::vec::Vec;
@@ -141,7 +141,7 @@ impl<'a> Writer<'a> {
         }
         self.part();
         self.raw(b"\"");
-        // What does not fit is noted: see `fits`.
+        // A text that does not fit is noted: see `fits`.
         let _ = write!(Characters(self), "{what}");
         self.raw(b"\"");
     }

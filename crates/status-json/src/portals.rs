@@ -1,4 +1,4 @@
-//! Who can call whom: call entries put together by caller, callee and service.
+//! The graph of calls: call entries put together by caller, callee and service.
 
 use abi::info::Portal;
 use abi::layout;
@@ -12,13 +12,13 @@ pub const MAX_NAME: usize = 64;
 pub enum Service {
     /// Reached through another service: an open file, a connection.
     Unnamed,
-    /// What an index below `FIRST_FREE` is for.
+    /// The purpose of an index below `FIRST_FREE`.
     WellKnown(&'static str),
     /// The place of its name in [`Services`].
     Published(u8),
 }
 
-/// What the index of a call entry says about it.
+/// The meaning of a call entry's index.
 pub fn well_known(index: u64) -> Option<&'static str> {
     match usize::try_from(index).ok()? {
         index if layout::PAGE_FAULT.contains(&index) => Some("page faults"),
@@ -60,7 +60,7 @@ impl<const COUNT: usize> Services<COUNT> {
         }
     }
 
-    /// What is known of where a portal leads; `None` = not found out yet.
+    /// The service that a portal leads to; `None` = not found out yet.
     pub fn find(&self, portal: &Portal) -> Option<Service> {
         if let Some(name) = well_known(portal.index) {
             return Some(Service::WellKnown(name));

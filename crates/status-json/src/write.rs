@@ -37,7 +37,7 @@ pub struct Lists<'a> {
     pub cpus: &'a [Cpu],
     /// Domains.
     pub domains: &'a [Domain],
-    /// Who can call whom.
+    /// The possible calls.
     pub edges: &'a [Edge],
     /// Threads.
     pub threads: &'a [Thread],

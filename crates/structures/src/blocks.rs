@@ -26,7 +26,7 @@ const FEW_ORDER: usize = 2;
 /// Frames that [`Blocks::prepare`] joins at once.
 const JOINED: usize = 3;
 
-/// What is kept of each frame.
+/// The record of each frame.
 pub trait Records: Copy {
     /// Whether the frame has a record.
     fn has(self, frame: Frame) -> bool;

@@ -1,4 +1,4 @@
-//! What has a deadline, in a leftist tree (Crane; Knuth, *The Art of Computer Programming* 3, 5.2.3): the earliest is the
+//! A queue of deadlines, in a leftist tree (Crane; Knuth, *The Art of Computer Programming* 3, 5.2.3): the earliest is the
 //! root. Nothing is allocated, and every step takes time logarithmic in the number of deadlines, a removal from the
 //! middle included.
 //!

@@ -10,7 +10,7 @@ use core::cell::Cell;
 #[cfg(test)]
 mod tests;
 
-/// What an account may have, and what was taken from it.
+/// The limit of an account, and the amount that was taken from it.
 #[repr(C)]
 pub struct Quota<P> {
     /// Frames it may have, those passed to children included.
@@ -109,7 +109,7 @@ pub trait Paying: Copy + PartialEq {
         let unused = self.left();
         self.quota().limit.update(|limit| limit - unused);
         parent.quota().used.update(|used| used - unused);
-        // What the account lies in may be charged to the parent and go with it: the parent waits.
+        // The account's own memory may be charged to the parent and go with it: the parent waits.
         let ownerless = parent.quota().ownerless.replace(false);
         if self.quota().used.get() == 0 {
             self.end();

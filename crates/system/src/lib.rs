@@ -101,7 +101,7 @@ pub fn frames_of_all(account: u32, special: Special, cpus: u32) -> u64 {
     u64::from(account) * instances
 }
 
-/// What stands at `layout::SPECIAL` of a component's portal table.
+/// The entry at `layout::SPECIAL` of a component's portal table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Special {
     /// Nothing.
@@ -147,7 +147,7 @@ impl Special {
     }
 }
 
-/// What happens when a component dies.
+/// The consequence of a component's death.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Restart {
     /// `roottask` starts it again, after a while if it dies again and again: see [`restarts`].

@@ -8,7 +8,7 @@ pub const LONGEST_DELAY: u64 = 30_000_000_000;
 /// Deaths are counted within so many nanoseconds, and forgotten after as many of life.
 pub const MINUTE: u64 = 60_000_000_000;
 
-/// What is remembered of a component's deaths.
+/// The record of a component's deaths.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct History {
     /// When the minute began in which deaths are counted.

@@ -50,9 +50,9 @@ pub struct Component<'a> {
     pub trusted: bool,
     /// It sees the boot archive, at `layout::ARCHIVE`.
     pub archive: bool,
-    /// What stands at `layout::SPECIAL`.
+    /// The entry at `layout::SPECIAL`.
     pub special: Special,
-    /// What its death means.
+    /// The consequence of its death.
     pub restart: Restart,
     /// Deaths within a minute that `Restart::Always` answers at once.
     pub restarts_per_minute: u8,
@@ -132,7 +132,7 @@ pub enum ErrorKind {
 }
 
 impl ErrorKind {
-    /// What happened, for people.
+    /// The description, for people.
     pub const fn text(self) -> &'static str {
         match self {
             ErrorKind::BadMagic => "not a compiled description",

@@ -9,7 +9,7 @@
 //!
 //! Output is the same in all: `\n` becomes `\r\n`.
 //!
-//! What was typed ahead survives a change of the mode: what was collected for a line becomes raw
+//! Input that was typed ahead survives a change of the mode: what was collected for a line becomes raw
 //! bytes, raw bytes that nobody read are cooked.
 #![no_std]
 #![forbid(unsafe_code)]
@@ -41,7 +41,7 @@ pub enum Mode {
     Raw,
 }
 
-/// What a byte led to.
+/// The effect of a byte.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Event {
     /// Nothing that anybody waits for.
@@ -57,7 +57,7 @@ pub struct Input {
     mode: Mode,
     /// The line being collected.
     line: Vec<u8>,
-    /// What can be read.
+    /// Input that can be read.
     waiting: VecDeque<u8>,
     /// Where in `waiting` reads stop: positions (bytes ever added) of ends of lines and of input.
     stops: VecDeque<u64>,

@@ -1,4 +1,4 @@
-//! What is typed is what is read.
+//! Programs read exactly the bytes that were typed.
 
 use proptest::prelude::*;
 use terminal::{Event, Input, MAX_ECHO, Mode, send};

@@ -35,7 +35,7 @@ pub enum Lost {
     Failed(String),
 }
 
-/// What a path leads to.
+/// The kind of node that a path leads to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// A file.
@@ -51,11 +51,11 @@ pub enum Kind {
 pub struct Named {
     /// The name.
     pub name: String,
-    /// What it is of; of a file not whether it can be started.
+    /// Its kind; of a file not whether it can be started.
     pub kind: Kind,
 }
 
-/// What becomes of what a file held before it is written.
+/// The treatment of a file's old content when it is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Before {
     /// It goes.
@@ -70,10 +70,10 @@ pub trait Sink {
     fn write(&mut self, bytes: &[u8]) -> Result<(), String>;
 }
 
-/// What reads blocks.
+/// The function that takes blocks.
 pub type Take<'t> = &'t mut dyn FnMut(&[u8]) -> Flow;
 
-/// What a tool asks of the system it runs on. Paths may be relative; causes are texts for people.
+/// A tool's requests to the system it runs on. Paths may be relative; causes are texts for people.
 pub trait System {
     /// Reads standard input (`-`) or a file from its begin, block by block, to its end or until it is enough.
     fn each_block(&self, path: &str, take: Take<'_>) -> Result<(), String>;
@@ -85,11 +85,11 @@ pub trait System {
     fn flush(&self) -> Result<(), Lost>;
     /// Writes a line to standard error output.
     fn complain(&self, line: &str);
-    /// What a path leads to; `None` = nothing is there.
+    /// The kind of node at a path; `None` = nothing is there.
     fn look(&self, path: &str) -> Result<Option<Kind>, String>;
     /// Bytes of a file, if it is known how many come.
     fn size(&self, path: &str) -> Option<u64>;
-    /// What is in a directory, by name.
+    /// The entries of a directory, by name.
     fn directory(&self, path: &str) -> Result<Vec<Named>, String>;
     /// Opens a file for writing; makes it if there is none.
     fn create(&self, path: &str, before: Before) -> Result<Box<dyn Sink + '_>, String>;
@@ -230,7 +230,7 @@ impl<'a> Call<'a> {
         self.read(path, exit, read)
     }
 
-    /// What came of reading: whoever took it wants to end, or it could not be read.
+    /// The result of reading: the function that took it wants to end, or it could not be read.
     fn read(&self, path: &str, exit: Option<Exit>, read: Result<(), String>) -> Result<u8, Exit> {
         match (exit, read) {
             (Some(exit), _) => Err(exit),
@@ -300,7 +300,7 @@ pub fn each_line(system: &dyn System, path: &str, take: &mut dyn FnMut(Line<'_>)
     Ok(())
 }
 
-/// Whoever takes what is read ends it, and with which status, or goes on.
+/// Goes on, or ends reading with the status that the caller's function gave.
 fn flow_or_exit(taken: Result<Flow, Exit>, exit: &mut Option<Exit>) -> Flow {
     taken.unwrap_or_else(|status| {
         *exit = Some(status);

@@ -9,7 +9,7 @@ use crate::call::{Call, Exit, Kind, shown};
 use crate::edits::{self, Changes};
 use crate::memory::NoMemory;
 
-/// What `--help` prints.
+/// The text of `--help`.
 pub const HELP: &str = "\
 usage: diff [-u] [-U LINES] [-q] [-s] [-a] [-L NAME]... FILE FILE
 
@@ -117,7 +117,7 @@ struct Hunk {
 struct Hunks<'c> {
     changes: &'c Changes,
     around: usize,
-    /// What was looked at.
+    /// The lines that were looked at.
     at: (usize, usize),
 }
 

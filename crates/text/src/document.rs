@@ -79,7 +79,7 @@ impl Document {
         self.bytes.get(at).copied()
     }
 
-    /// What stands at a place, as far as a character goes.
+    /// The character at a place, as far as it goes.
     pub fn character(&self, at: usize) -> ([u8; CHARACTER], usize) {
         let mut character = [0; CHARACTER];
         let mut count = 0;
@@ -156,7 +156,7 @@ impl Document {
         self.saved = Some(self.done);
     }
 
-    /// What comes next is undone by itself.
+    /// Lets the next change be undone by itself.
     pub fn close(&mut self) {
         self.is_open = false;
     }

@@ -1,4 +1,4 @@
-//! What `edit` shows and does, apart from terminal and files: keys in, a screen out.
+//! The display and behaviour of `edit`, apart from terminal and files: keys in, a screen out.
 //!
 //! A line of the text takes a line of the screen; the screen moves to the right with the cursor. The last two lines of the screen are the
 //! status, and a message, a question, or which keys there are.
@@ -20,7 +20,7 @@ const MOST: [usize; 2] = [200, 400];
 /// Characters of what can be typed as an answer.
 const ANSWER: usize = 100;
 
-/// What is to be done after a key.
+/// The action after a key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Next {
     /// The screen is drawn anew.
@@ -35,7 +35,7 @@ pub enum Next {
     Leave,
 }
 
-/// What is being asked.
+/// The question being asked.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Question {
     Find,
@@ -333,7 +333,7 @@ impl Editor {
         }
     }
 
-    /// What makes the terminal show it.
+    /// The bytes that make the terminal show it.
     pub fn draw(&mut self) -> &[u8] {
         let start = self.document.line_start(self.cursor);
         let column = self.column_of(start, self.cursor);
@@ -440,7 +440,7 @@ mod tests {
         pressed.into_iter().map(|key| it.key(key)).last().unwrap_or(Next::Draw)
     }
 
-    /// What is seen, line by line, and where the cursor stands.
+    /// The visible text, line by line, and where the cursor stands.
     fn seen(it: &mut Editor) -> (Vec<String>, String) {
         let mut screen = String::from_utf8(it.draw().to_vec()).unwrap();
         for nothing in ["\x1b[H", "\x1b[K", "\x1b[7m", "\x1b[0m"] {

@@ -28,7 +28,7 @@ pub fn lines(text: &[u8]) -> Result<Vec<&[u8]>, NoMemory> {
     Ok(lines)
 }
 
-/// What changed between two lists of lines.
+/// The differences between two lists of lines.
 pub fn changes(one: &[&[u8]], other: &[&[u8]], patience: usize) -> Result<Changes, NoMemory> {
     let (numbers, mut changes) = number(one, other)?;
     let (first, second) = numbers.split_at(one.len());

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use crate::call::{Call, Exit, Unstarted};
 
-/// What `--help` prints.
+/// The text of `--help`.
 pub const HELP: &str = "\
 usage: env [-i] [-u NAME]... [NAME=VALUE]... [PROGRAM [ARGUMENT...]]
 

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use crate::call::{Call, Exit, Kind};
 use crate::glob::{self, Case};
 
-/// What `--help` prints.
+/// The text of `--help`.
 pub const HELP: &str = "\
 usage: find [PATH...] [TEST...]
 
@@ -39,7 +39,7 @@ impl Test<'_> {
     }
 }
 
-/// What is to pass, and whether it is to be so or not.
+/// The tests to pass, and whether each is to be true or not.
 type Tests<'a> = Vec<(Test<'a>, bool)>;
 
 /// The tool.
@@ -104,7 +104,7 @@ fn tests<'a>(call: &Call<'a>, mut words: &'a [&'a str]) -> Result<(Tests<'a>, u6
 /// Shows what passes at a path and below.
 fn below(call: &Call<'_>, path: String, kind: Kind, tests: &Tests<'_>, depth: u64) -> Result<u8, Exit> {
     let mut status = 0;
-    // What is still to be looked at, the next one last: no stack grows with the depth of directories.
+    // The paths still to be looked at, the next one last: no stack grows with the depth of directories.
     let mut ahead = Vec::from([(path, kind, 0)]);
     while let Some((path, kind, level)) = ahead.pop() {
         if tests.iter().all(|(test, wanted)| test.passes(&path, kind) == *wanted) {

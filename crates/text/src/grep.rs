@@ -9,7 +9,7 @@ use crate::call::{self, Call, Exit, Flow, Kind, shown};
 use crate::matcher::{Extent, Matcher};
 use crate::pattern::{Case, Syntax};
 
-/// What `--help` prints.
+/// The text of `--help`.
 pub const HELP: &str = "\
 usage: grep [OPTION...] PATTERN [FILE...]
 
@@ -35,7 +35,7 @@ regular expression PATTERN describes.
 Status: 0 there are such lines, 1 there are none, 2 something went wrong.
 ";
 
-/// What is written of a file.
+/// The output for a file.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Shown {
     Lines,
@@ -124,7 +124,7 @@ pub fn run(call: &Call<'_>) -> Result<u8, Exit> {
         [] => search.file("-")?,
         _ => words.iter().try_for_each(|word| search.path(word))?,
     }
-    // Who only asks whether there are some has an answer.
+    // The answer is known when only the existence of matches counts.
     if search.any && search.manner.shown == Shown::Nothing {
         return Ok(0);
     }
@@ -193,7 +193,7 @@ impl Search<'_, '_> {
         let call = self.call;
         let mut hidden = false;
         let mut failed = None;
-        // What went wrong in the middle of a file is told after the lines before.
+        // An error in the middle of a file is reported after the lines before.
         let read = call::each_line(call.system, path, &mut |line| {
             let is_binary = line.is_binary && !self.manner.any_bytes;
             match self.line(&mut found, line.bytes, is_binary) {
@@ -318,7 +318,7 @@ impl Search<'_, '_> {
     }
 }
 
-/// What comes after a line.
+/// The action after a line.
 enum Next {
     More,
     Enough,
@@ -326,7 +326,7 @@ enum Next {
     Hidden,
 }
 
-/// What was found in a file.
+/// The matches in a file.
 struct Found<'n> {
     name: &'n str,
     /// Of the line.

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use crate::call::{Call, Exit, Flow, NUMBER, shown};
 
-/// What `--help` prints.
+/// The text of `--help`.
 pub const HELP: &str = "\
 usage: head [-n LINES | -c BYTES] [-q] [-v] [FILE...]
 

@@ -6,7 +6,7 @@ use core::fmt::Write;
 
 use crate::call::{Call, Exit, Flow};
 
-/// What `--help` prints.
+/// The text of `--help`.
 pub const HELP: &str = "\
 usage: hexdump [-C] [-v] [-n BYTES] [-s BYTES] [FILE...]
 

@@ -1,15 +1,15 @@
-//! What a person types at a terminal, as keys.
+//! Input at a terminal, as keys.
 
 use alloc::vec::Vec;
 
-/// What a person pressed.
+/// A key that a person pressed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Key {
     /// A character, or a control character.
     Character(char),
     /// An arrow or another key for moving.
     Move(Move),
-    /// What the terminal answered when it was asked for the place of its cursor: line and column, from 1.
+    /// The terminal's answer to the question for the place of its cursor: line and column, from 1.
     Place(u16, u16),
     /// Removes what stands behind the cursor.
     Delete,
@@ -81,7 +81,7 @@ impl Keys {
         Some(Self::meaning(byte, sequence.get(2..).unwrap_or_default()).unwrap_or(Key::Unknown))
     }
 
-    /// What a sequence means that ends with this byte.
+    /// The meaning of a sequence that ends with this byte.
     fn meaning(byte: u8, parameters: &[u8]) -> Option<Key> {
         let parameters = core::str::from_utf8(parameters).ok()?;
         let way = match (byte, parameters) {

@@ -50,13 +50,13 @@ pub use call::{Flow, Kind, Lost, Named, Sink, System};
 
 /// A tool.
 pub struct Tool {
-    /// What it is called.
+    /// Its name.
     pub name: &'static str,
-    /// What `--help` prints; its first line is how it is called.
+    /// The text of `--help`; its first line is how it is called.
     pub help: &'static str,
     /// The status when something goes wrong.
     pub trouble: u8,
-    /// What it does.
+    /// Its function.
     pub run: fn(&Call<'_>) -> Result<u8, Exit>,
 }
 
@@ -81,6 +81,6 @@ pub const TOOLS: [Tool; 13] = [
 pub fn run(tool: &Tool, words: &[&str], system: &dyn System) -> u8 {
     let call = Call::new(tool.name, tool.help, tool.trouble, words, system);
     let outcome = if words.first() == Some(&"--help") { call.print(tool.help).map(|()| 0) } else { (tool.run)(&call) };
-    // What was collected may find no room.
+    // The collected output may find no room.
     outcome.and_then(|status| call.flush().map(|()| status)).unwrap_or_else(|Exit(status)| status)
 }

@@ -19,7 +19,7 @@ use crate::pattern::{self, Case, Syntax};
 /// Bytes that the automaton of an expression may take.
 const MAX_BYTES: usize = 256 * 1024;
 
-/// What of a line has to be described.
+/// The part of a line that has to be described.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Extent {
     /// Any part.

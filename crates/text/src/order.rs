@@ -162,9 +162,9 @@ fn skip_fields(line: &[u8], count: u64, separator: Option<u8>, behind: Behind) -
 /// How lines are ordered.
 #[derive(Clone, Debug, Default)]
 pub struct Order {
-    /// What is compared first; without keys it is the line.
+    /// The keys to compare first; without keys it is the line.
     pub keys: Vec<Key>,
-    /// What stands between fields; without it they begin where blanks do.
+    /// The separator of fields; without it they begin where blanks do.
     pub separator: Option<u8>,
     /// How, unless a key says it.
     pub manner: Manner,

@@ -1,4 +1,4 @@
-//! What `less` shows and does, apart from the terminal: a text that comes piece by piece, keys in, a screen out.
+//! The display and behaviour of `less`, apart from the terminal: a text that comes piece by piece, keys in, a screen out.
 //!
 //! A line of the text takes a line of the screen; what does not fit is seen by going to the right.
 
@@ -11,10 +11,10 @@ use crate::matcher::{Extent, Matcher};
 use crate::memory;
 use crate::pattern::{Case, Syntax};
 
-/// What `h` shows.
+/// The text that `h` shows.
 const KEYS: &str = "space/b: page, arrows: line, d/u: half, g/G: begin/end, /: search, n/N: next, q: leave";
 
-/// What is to be done after a key.
+/// The action after a key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Next {
     /// The screen is drawn anew.
@@ -304,7 +304,7 @@ impl Pager {
         }
     }
 
-    /// What of a line is on the screen; what is sought is shown in reverse.
+    /// Draws the part of a line that is on the screen; what is sought is shown in reverse.
     fn draw_line(&self, line: &[u8], sought: Option<&mut Matcher>, screen: &mut Vec<u8>) {
         let mut found = Vec::new();
         if let Some(matcher) = sought {
@@ -347,7 +347,7 @@ impl Pager {
 /// Columns between two stops of the tabulator.
 const TAB: usize = 8;
 
-/// What is shown of the first character: `^X` for one that would do something to the terminal, `<XX>` for a byte that is none. Gives how
+/// Shows the first character: `^X` for one that would do something to the terminal, `<XX>` for a byte that is none. Gives how
 /// many bytes that is.
 pub(crate) fn cell(text: &[u8], column: usize, cells: &mut Vec<char>) -> usize {
     cells.clear();
@@ -388,7 +388,7 @@ mod tests {
         bytes.iter().filter_map(|byte| keys.feed(*byte)).collect()
     }
 
-    /// What is seen, line by line, without what only moves or colours.
+    /// The visible text, line by line, without escapes that only move or colour.
     fn seen(pager: &mut Pager) -> Vec<String> {
         let screen = String::from_utf8(pager.draw()).expect("a terminal gets characters");
         let mut text = screen.replace("\x1b[7m", "{").replace("\x1b[0m", "}");

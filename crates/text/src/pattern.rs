@@ -29,7 +29,7 @@ const MAX_DEPTH: usize = 60;
 /// Most repetitions that a number can ask for.
 const MAX_REPETITIONS: u32 = 32767;
 
-/// What an expression means. `Err` = what is wrong with it.
+/// Parses an expression. `Err` = what is wrong with it.
 pub fn parse(pattern: &str, syntax: Syntax, case: Case) -> Result<Hir, String> {
     let mut parser = Parser { rest: pattern, syntax, case, depth: 0 };
     if syntax == Syntax::Fixed {
@@ -162,7 +162,7 @@ impl<'p> Parser<'p> {
             '|' if extended => Token::Or,
             '+' if extended => Token::Repeat(1, None),
             '?' if extended => Token::Repeat(0, Some(1)),
-            // What is no number of repetitions means itself there.
+            // Text that is no number of repetitions means itself there.
             '{' if extended => match self.interval("}") {
                 Some(interval) => return interval.map(Some),
                 None => Token::Literal('{'),
@@ -177,7 +177,7 @@ impl<'p> Parser<'p> {
         self.rest.is_empty() || self.rest.starts_with("\\)") || self.rest.starts_with("\\|")
     }
 
-    /// What follows a backslash.
+    /// Reads what follows a backslash.
     fn escaped(&mut self, at: At) -> Result<Token, String> {
         let mut characters = self.rest.chars();
         let character = characters.next().ok_or("trailing backslash")?;

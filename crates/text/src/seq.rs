@@ -6,7 +6,7 @@ use alloc::string::String;
 use crate::call::{Call, Exit};
 use crate::numbers::Fixed;
 
-/// What `--help` prints.
+/// The text of `--help`.
 pub const HELP: &str = "\
 usage: seq [-w] [-s TEXT] [FIRST [STEP]] LAST
 
@@ -57,7 +57,7 @@ pub fn run(call: &Call<'_>) -> Result<u8, Exit> {
         return Err(call.wrong("STEP is not 0"));
     }
     let digits = first.digits.max(step.digits);
-    // What LAST has behind these digits no number reaches.
+    // No number has the digits that LAST has behind these.
     let scale = digits.max(last.digits);
     let [first, step, last] = [first, step, last].map(|number| number.scaled(scale));
     let shown = |number: i128| text(number / 10_i128.pow(scale - digits), digits);

@@ -7,7 +7,7 @@ use crate::call::{Before, Call, Exit, shown};
 use crate::memory;
 use crate::order::{Key, Order};
 
-/// What `--help` prints.
+/// The text of `--help`.
 pub const HELP: &str = "\
 usage: sort [OPTION...] [FILE...]
 

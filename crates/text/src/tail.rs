@@ -6,7 +6,7 @@ use crate::call::{Call, Exit, Flow, Found, NUMBER, shown};
 use crate::head::Titles;
 use crate::memory::NoMemory;
 
-/// What `--help` prints.
+/// The text of `--help`.
 pub const HELP: &str = "\
 usage: tail [-n [+]LINES | -c [+]BYTES] [-f] [-q] [-v] [FILE...]
 
@@ -24,7 +24,7 @@ enum Unit {
     Bytes,
 }
 
-/// What is written.
+/// The part that is written.
 #[derive(Clone, Copy)]
 enum Part {
     Last(u64),

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use crate::call::{Before, CLOSED, Call, Exit, Flow};
 
-/// What `--help` prints.
+/// The text of `--help`.
 pub const HELP: &str = "\
 usage: tee [-a] [FILE...]
 

@@ -2,7 +2,7 @@
 
 use crate::call::{Before, Call, Exit};
 
-/// What `--help` prints.
+/// The text of `--help`.
 pub const HELP: &str = "\
 usage: touch [-c] FILE...
 

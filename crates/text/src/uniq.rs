@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use crate::call::{Before, Call, Exit, Flow};
 
-/// What `--help` prints.
+/// The text of `--help`.
 pub const HELP: &str = "\
 usage: uniq [-c] [-d] [-u] [-i] [FILE [TO]]
 

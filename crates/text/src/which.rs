@@ -5,7 +5,7 @@ use alloc::string::String;
 
 use crate::call::{Call, Exit, Kind};
 
-/// What `--help` prints.
+/// The text of `--help`.
 pub const HELP: &str = "\
 usage: which [-a] PROGRAM...
 

@@ -7,7 +7,7 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
-/// What two clocks counted during the same interval.
+/// The counts of two clocks during the same interval.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Measurement {
     /// The clock that is read last at the begin and first at the end.

@@ -1,4 +1,4 @@
-//! What stands still while it measures is not what is measured.
+//! Disturbed measurements are dropped: a clock that stands still while it is measured gives no rate.
 
 use proptest::prelude::*;
 use timer_calibration::{Measurement, undisturbed};

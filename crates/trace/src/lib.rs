@@ -18,7 +18,7 @@
 //! two happened at about the same time. Whoever wants the order of time sorts, and leaves what has the same time as
 //! it stands.
 //!
-//! What the operands mean stands at each [`Kind`]. Whoever reads takes nothing for granted: a trace may end
+//! The meaning of the operands stands at each [`Kind`]. A reader takes nothing for granted: a trace may end
 //! early or be no trace.
 #![no_std]
 #![forbid(unsafe_code)]
@@ -38,7 +38,7 @@ pub const MAX_TIME: u64 = 1 << 56;
 
 macro_rules! kinds {
     ($($(#[$attribute:meta])* $name:ident = $number:literal,)*) => {
-        /// What happened.
+        /// The kind of event.
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
         #[repr(u8)]
         pub enum Kind {
@@ -114,7 +114,7 @@ kinds! {
 /// See the crate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Record {
-    /// What happened.
+    /// The kind of event.
     pub kind: Kind,
     /// On which CPU; below `abi::MAX_CPUS`.
     pub cpu: u8,
@@ -124,7 +124,7 @@ pub struct Record {
     pub domain: u32,
     /// When, in ticks; below [`MAX_TIME`].
     pub time: u64,
-    /// What else counts.
+    /// Further operands.
     pub operands: [u64; 2],
 }
 

@@ -5,7 +5,7 @@ use core::fmt;
 use crate::{BYTES, Kind, MARK, MAX_TIME, Record, VERSION};
 use abi::MAX_CPUS;
 
-/// What is wrong with a trace.
+/// The mistake in a trace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mistake {
     /// There is nothing.
@@ -33,7 +33,7 @@ pub enum Mistake {
 pub struct Damage {
     /// Byte of the trace where the bad record begins.
     pub at: usize,
-    /// What is wrong with it.
+    /// The kind of mistake.
     pub mistake: Mistake,
 }
 

@@ -1,4 +1,4 @@
-//! What drivers of virtio devices share: a device that the bus gave, as the crate `virtio-drivers` wants it.
+//! Code that drivers of virtio devices share: a device that the bus gave, as the crate `virtio-drivers` wants it.
 //!
 //! [`open`] takes everything from the bus, once in the life of a domain: the device's configuration as a copy,
 //! its registers, and frames that the bus keeps. The frames are for the queues ([`Memory`] gives them out) and

@@ -67,7 +67,7 @@ pub fn page() -> Option<&'static mut [u8]> {
     Some(unsafe { core::slice::from_raw_parts_mut(start as *mut u8, PAGE_SIZE) })
 }
 
-/// What the crate asks of us.
+/// The crate's needs of us.
 pub struct Memory;
 
 // SAFETY: each frame of a queue is given once, clear and mapped for good; registers are mapped for good.

@@ -1,4 +1,4 @@
-//! What runs next on a CPU: entering `sched`, running and blocking threads, idling, leaving the nucleus.
+//! The choice of what runs next on a CPU: entering `sched`, running and blocking threads, idling, leaving the nucleus.
 
 use super::chain::{self, fail_call, take_off_orphan, unlink_top};
 use super::ready::{hand_over_step, hand_over_to, has_more, is_unread, move_away, rank_again, seats, words_read};

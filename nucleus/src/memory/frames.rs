@@ -10,7 +10,7 @@ use abi::boot::{BootInfo, MAX_REGIONS, Region};
 use core::cell::Cell;
 use structures::blocks::{Blocks, CLEARED, ORDERS, Records};
 
-/// What a frame is used for.
+/// The use of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Use {

@@ -1,4 +1,4 @@
-//! What the nucleus reports: the kernel log, records of events, panics.
+//! The nucleus's reports: the kernel log, records of events, panics.
 
 pub mod log;
 pub mod panic;

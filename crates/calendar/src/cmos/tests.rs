@@ -20,7 +20,7 @@ fn reported(registers: Registers) -> Result<std::string::String, BadClock> {
     registers.civil().map(|civil| civil.to_string())
 }
 
-/// What a chip with these registers says when it is read.
+/// The answer of a chip with these registers when it is read.
 fn chip(registers: Registers, register: u8) -> u8 {
     match register {
         register::SECONDS => registers.seconds,

@@ -128,7 +128,7 @@ impl Pages for Memory {
     }
 }
 
-/// What a path leads to.
+/// The content that a path leads to.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Content {
     Directory,
@@ -171,7 +171,7 @@ fn has_directory(model: &Model, path: &str) -> Result<(), Error> {
     }
 }
 
-/// What the operation does to the model.
+/// The effect of the operation on the model.
 pub fn apply_model(model: &mut Model, operation: &Operation, archive: &[u8]) -> Result<(), Error> {
     fn file<'a>(model: &'a mut Model, path: &str) -> Result<&'a mut Vec<u8>, Error> {
         has_directory(model, parent(path))?;

@@ -123,7 +123,7 @@ impl<const H: usize> Both<H> {
             let [before, after] = [before, after].map(|run| run.send[who][SECRETS]);
             after < before || before == Level::Star && !matches!(after, Level::Star | Level::Three)
         };
-        // Whom an owner may call then depends on the secret: docs/caveats.md.
+        // The callees open to an owner then depend on the secret: docs/caveats.md.
         let is_led = |who: usize| {
             let [one, other] = next.runs.map(|run| (run.send[who], run.receive[who], run.pages[who]));
             next.is_trusted(who) && one != other

@@ -18,7 +18,7 @@ impl PictureServer for Screen {
     fn draw(&self, _badge: u64, at: u64, pixels: Input<'_>) -> Result<usize, PictureError> {
         let mut place = self.from(at)?;
         let count = pixels.len().min(place.len());
-        // What is in a window may change at any time: it is copied first, and checked then.
+        // The content of a window may change at any time: it is copied first, and checked then.
         pixels.copy_to(0, &mut place[..count]);
         Ok(count)
     }

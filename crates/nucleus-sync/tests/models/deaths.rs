@@ -100,7 +100,7 @@ fn an_interrupt_is_not_enough() {
     explore(None, || model(Fault::DoesNotWait));
 }
 
-/// Who read that the way is short, and is not there yet, is in no domain where one would look for it.
+/// A CPU that has read that the fast path is open, and has not begun it yet, is not yet noted in any domain.
 #[test]
 #[should_panic(expected = "Causality violation")]
 fn only_who_is_there_is_stopped() {

@@ -7,7 +7,7 @@ use loom::thread;
 
 const ELSEWHERE: u32 = 0;
 const OWNER: u32 = 1;
-/// What stands in an entry.
+/// The values of an entry.
 const EMPTY: u32 = 0;
 const CODE: u32 = 1;
 

@@ -1,4 +1,4 @@
-//! What schedulers tell each other: one has a thread to spare, another begins to rest. It does not rest beside it.
+//! The messages between schedulers: one has a thread to spare, another begins to rest. It does not rest beside it.
 //!
 //! Each says what it has before it looks at the other; both with sequentially consistent accesses, for which fences
 //! stand here.

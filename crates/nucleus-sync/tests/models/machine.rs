@@ -24,7 +24,7 @@ pub enum Fault {
     SleptAndForgets,
     /// A CPU does not do what was left to it.
     Forgets,
-    /// Who changes something and then asks where CPUs are has no fence between.
+    /// A CPU that changes something and then asks where CPUs are has no fence between.
     NoFence,
     /// A CPU that goes elsewhere loads the root first, and then writes where it is.
     RootFirst,
@@ -44,7 +44,7 @@ pub enum Fault {
     Overwritten,
 }
 
-/// What was left to a CPU to do.
+/// The work that was left to a CPU.
 #[derive(Default, Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Left {
     /// Forget translations.
@@ -98,7 +98,7 @@ pub fn explore(preemptions: Option<usize>, body: impl Fn() + Send + Sync + 'stat
     builder.check(body);
 }
 
-/// What a CPU does while it waits. One round in vain is as good as many: after the second, the other ways to go on are left
+/// The pause of a CPU that waits. One round in vain is as good as many: after the second, the other ways to go on are left
 /// out, and with nobody else to go on it is found out that the wait is for ever.
 pub fn relax() -> impl FnMut() {
     let mut rounds = 0;

@@ -6,7 +6,7 @@
 //! step left out or put elsewhere, as nobody must write it; then it has to go wrong. [`orders`] does the
 //! same to each memory order in the crate.
 //!
-//! What `loom` cannot show: an exchange or addition always sees the newest value, a sequentially consistent access is
+//! The limits of `loom`: an exchange or addition always sees the newest value, a sequentially consistent access is
 //! no more than acquire and release (so the models use fences), and no load sees what is stored later.
 
 macro_rules! constant {

@@ -9,7 +9,7 @@ use loom::thread;
 struct Semaphore {
     machine: Arc<Machine>,
     tokens: Tokens,
-    /// Who waits; under the lock.
+    /// The waiting CPUs; under the lock.
     queue: Plain<Vec<usize>>,
     /// Tokens that were given to those who waited; under the lock.
     granted: Plain<Vec<usize>>,
@@ -17,7 +17,7 @@ struct Semaphore {
     unsettled: [Plain<bool>; 3],
 }
 
-/// What a CPU does.
+/// A step of a CPU.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Step {
     /// P that waits.
@@ -31,7 +31,7 @@ enum Step {
 }
 use Step::{Kill, P, TryP, V};
 
-/// What came of it.
+/// The outcome of a step.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Outcome {
     Taken,

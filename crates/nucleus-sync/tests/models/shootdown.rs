@@ -10,7 +10,7 @@ use loom::thread;
 
 const ELSEWHERE: u32 = 0;
 const SPACE: u32 = 1;
-/// What a page-table entry holds.
+/// The values of a page-table entry.
 const MAPPED: u32 = 1;
 const NONE: u32 = 0;
 
@@ -22,7 +22,7 @@ struct Space {
     gone: [AtomicBool; 2],
 }
 
-/// What a CPU remembers of the two pages.
+/// A CPU's cached translations of the two pages.
 type Translations = [Option<u32>; 2];
 
 impl Space {

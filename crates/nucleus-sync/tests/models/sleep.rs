@@ -7,7 +7,7 @@ use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU32, Ordering};
 use loom::thread;
 
-/// What a CPU runs: its scheduler, nothing, or a thread of low priority.
+/// The state of a CPU: its scheduler, nothing, or a thread of low priority.
 const SCHEDULER: u32 = 0;
 const NOTHING: u32 = 1;
 const UNIMPORTANT: u32 = 2;
@@ -15,7 +15,7 @@ const UNIMPORTANT: u32 = 2;
 struct Scheduler {
     machine: Arc<Machine>,
     ring: (atomic::AtomicU32, atomic::AtomicU32, [atomic::AtomicU32; 2]),
-    /// What CPU 1 runs.
+    /// The thread that CPU 1 runs.
     runs: AtomicU32,
 }
 

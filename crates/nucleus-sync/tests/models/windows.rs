@@ -9,7 +9,7 @@ use loom::thread;
 const ELSEWHERE: u32 = 0;
 const CALLER: u32 = 1;
 const CALLEE: u32 = 2;
-/// What an entry holds.
+/// The values of an entry.
 const NONE: u32 = 0;
 const MAPPED: u32 = 1;
 /// States of the caller's activation.
@@ -94,7 +94,7 @@ impl World {
         self.gone.store(true, Ordering::Relaxed);
     }
 
-    /// What CPU 1 has of the slot goes.
+    /// Drops CPU 1's translation of the slot.
     fn invalidate(&self) {
         if self.machine.fault == Fault::LeftOut {
             // Asked where it is without a fence.

@@ -68,7 +68,7 @@ runs! {
 }
 const BYTES: usize = 664;
 
-/// What registers have in a call, and in a return.
+/// The use of registers in a call, and in a return.
 const CALLER: X = X(15);
 const ACTIVATION: X = X(12);
 const CALLEE: X = X(14);
@@ -389,7 +389,7 @@ struct Jumps {
 struct Half<'a> {
     letters: &'a Letters,
     state: State,
-    /// What the caller must expect.
+    /// The value that the caller must expect.
     expected: Option<u64>,
     /// The call passes a window.
     has_window: bool,

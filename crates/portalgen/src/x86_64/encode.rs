@@ -91,7 +91,7 @@ impl Bytes {
     const fn then(self, byte: u8) -> Self {
         Self { bits: self.bits | (byte as u64) << (8 * self.count), count: self.count + 1 }
     }
-    /// What says that registers from r8 on are operands, or all 64 bits; and an opcode.
+    /// Appends the prefix for registers from r8 on or 64-bit operands, if any, and an opcode.
     const fn operation(self, rex: u8, opcode: u16) -> Self {
         let bytes = if rex == 0 { self } else { self.then(0x40 | rex) };
         let bytes = bytes.then(opcode as u8);

@@ -37,7 +37,7 @@ pub const AREA_ABOVE: u64 = 0x90_0000;
 const BYTES: u64 = 0x600;
 /// Two words of zeros, above the kernel stack of AArch64.
 pub const ZEROS: u64 = 0xa0_0000;
-/// What stands behind a domain for each CPU lies behind it.
+/// The offset, behind a domain, of its records for each CPU.
 pub const SHARE: u64 = 0x300;
 
 /// Where the callee sees its window, and where the entry of that stands.
@@ -46,7 +46,7 @@ pub const PLACE: u64 = 5 * 128;
 /// A table of pages, as its physical address and where it is seen.
 pub const PAGES: u64 = 0xc0_0000;
 pub const DIRECT: u64 = 0xffff_8000_0000_0000;
-/// What leads to tables of pages of the caller, and the entries of windows of the callee.
+/// The entries that lead to tables of pages of the caller, and the entries of windows of the callee.
 pub const LOW: u64 = 0xb0_0000;
 pub const SLOTS: u64 = 0xd0_0000;
 
@@ -135,7 +135,7 @@ impl Memory {
     }
 }
 
-/// What a user has in registers, whatever the ISA calls them.
+/// A user's registers, under the same names for all ISAs.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Registers {
     pub pc: u64,
@@ -143,7 +143,7 @@ pub struct Registers {
     /// Status, badge.
     pub status: u64,
     pub words: [u64; REGISTER_WORDS],
-    /// What a function preserves, in the order of the ISA.
+    /// The registers that a function preserves, in the order of the ISA.
     pub preserved: Vec<u64>,
     /// All other general registers, the control word included.
     pub others: Vec<u64>,
@@ -179,7 +179,7 @@ impl Random {
     }
 }
 
-/// What stands before a crossing, in a way that it can be made unless something is drawn that prevents it.
+/// Prepares the state before a crossing, so that it can be made unless something is drawn that prevents it.
 pub fn prepare(random: &mut Random) -> Memory {
     let mut memory = Memory::new();
     for (name, start, bytes) in OBJECTS {
@@ -223,7 +223,7 @@ pub fn prepare(random: &mut Random) -> Memory {
     memory
 }
 
-/// What prevents that a call is made here.
+/// The obstacles to a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Obstacle {
     None,
@@ -261,7 +261,7 @@ pub fn any_specification(random: &mut Random) -> String {
     }
 }
 
-/// What the caller of such a portal has in the control word; none: what it says. The complement of: a bit for each of the words 0 to 4
+/// The control word of the caller of such a portal; none: what it says. The complement of: a bit for each of the words 0 to 4
 /// that it gives; 32, there are more than five words; 64, words or bytes of the message area; 128, entries; 256, a window; 512, torn pages.
 pub fn expecting(specification: &Specification) -> Option<u64> {
     let both = || [specification.call, specification.result].into_iter();

@@ -1,4 +1,4 @@
-//! What a crossing ought to do, against what the code does: over random specifications, registers and obstacles.
+//! The specified effect of a crossing, against that of the code: over random specifications, registers and obstacles.
 
 use crate::common::*;
 use portalgen::specification::REGISTER_WORDS;
@@ -45,7 +45,7 @@ pub trait Isa: Sized + Clone {
     fn save_preserved(memory: &mut Memory, activation: u64, registers: &[u64]);
 }
 
-/// What a page is, for who wants a window on it.
+/// The state of a page, for a callee that wants a window on it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Page {
     Writable,
@@ -257,7 +257,7 @@ fn one_call<I: Isa>(mut random: Random, text: &str) -> Decisions {
         assert_eq!((left.words, &left.preserved, left.sp), (user.words, &user.preserved, user.sp), "{text}: refused");
         return processor.decisions().clone();
     }
-    // What the caller keeps.
+    // The registers that the caller keeps.
     expected.set(BELOW, o.activation_pc, user.pc);
     expected.set(BELOW, o.activation_sp, user.sp);
     let kept = I::saved_preserved(&mut memory, BELOW);

@@ -1,4 +1,4 @@
-//! What an instance tells the others, gives them, and takes from them.
+//! The exchange with other instances: what an instance publishes, gives them, and takes from them.
 
 use super::notes::Companion;
 use super::{ALONE, HAND_OVERS, Instance, LOOK, World};
@@ -12,7 +12,7 @@ impl Instance {
         self.queues.find(LOOK, |number| number != held && self.queues.may_leave(number))
     }
 
-    /// What was taken from us is still in the queue, and dropped when it is refused. It is not offered again.
+    /// A thread that was taken from us is still in the queue, and dropped when it is refused. It is not offered again.
     pub(super) fn looks_after_offer(&mut self, world: &impl World) {
         let spares = &world.load_table().notices[world.cpu() % MAX_CPUS].spares;
         for (offered, spare) in self.offered.iter().zip(spares).take_while(|(offered, _)| **offered != 0) {

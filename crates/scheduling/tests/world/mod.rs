@@ -38,7 +38,7 @@ pub struct Thread {
     pub moves: u64,
 }
 
-/// What the nucleus keeps.
+/// The state of the nucleus.
 pub struct Nucleus {
     pub threads: Vec<Thread>,
     rings: Vec<VecDeque<usize>>,
@@ -274,12 +274,12 @@ impl Machine {
         self.settle();
     }
 
-    /// What runs on this CPU waits.
+    /// Blocks the thread that runs on this CPU.
     pub fn block(&mut self, cpu: usize) {
         self.stop(cpu, State::Blocked);
     }
 
-    /// What runs on this CPU ends.
+    /// Ends the thread that runs on this CPU.
     pub fn end(&mut self, cpu: usize) {
         self.stop(cpu, State::Ended);
     }

@@ -37,7 +37,7 @@ fn put(reply: &mut [u8], at: usize, value: u64, bytes: usize) {
     reply[at..at + bytes].copy_from_slice(&value.to_be_bytes()[..bytes]);
 }
 
-/// What becomes of a reply that was changed.
+/// The judgement of a reply that was changed.
 fn changed(change: impl FnOnce(&mut [u8; PACKET_BYTES])) -> Result<Sample, Bad> {
     let mut reply = reply();
     change(&mut reply);

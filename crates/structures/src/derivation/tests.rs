@@ -48,7 +48,7 @@ fn listed(original: &'static Node) -> Vec<(usize, u16)> {
     listed
 }
 
-/// What is below a node, as revocation sees it.
+/// The nodes below a node, as revocation sees it.
 fn below(node: &'static Node) -> Vec<usize> {
     let first = node.descendant();
     core::iter::successors(first, |next| next.after(node)).map(|node| node.number).collect()
@@ -58,7 +58,7 @@ fn below(node: &'static Node) -> Vec<usize> {
 struct Place {
     depth: u16,
     parent: Option<usize>,
-    /// What was derived from it, the last first.
+    /// The nodes derived from it, the last first.
     children: Vec<usize>,
 }
 
@@ -75,7 +75,7 @@ impl Model {
     fn members(&self) -> BTreeSet<usize> {
         (0..NODES).filter(|number| self.0[*number].is_some()).collect()
     }
-    /// What a revocation that has not ended left below `parent`, two levels deeper or more, is below the new one from now on:
+    /// Nodes that an unfinished revocation left below `parent`, two levels deeper or more, are below the new one from now on:
     /// it goes anyway.
     fn derive(&mut self, number: usize, parent: usize) {
         let depth = self.depth(parent) + 1;

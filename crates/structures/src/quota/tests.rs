@@ -41,7 +41,7 @@ fn account(quota: Quota<Pointer>) -> Pointer {
 
 const TOTAL: usize = 1000;
 
-/// What an account should be.
+/// The expected state of an account.
 struct Place {
     limit: usize,
     charged: usize,

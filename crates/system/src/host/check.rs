@@ -12,7 +12,7 @@ use std::format;
 use std::string::{String, ToString};
 use std::vec::Vec;
 
-/// What a description is compared with.
+/// The surroundings that a description is compared with.
 pub trait Surroundings {
     /// Is there a component crate of this name?
     fn has_component(&self, name: &str) -> bool;
@@ -83,7 +83,7 @@ impl Description {
     }
 }
 
-/// What names look like.
+/// The form of names.
 const NAME_REMEDY: &str = "names have 1 to 16 letters, digits, `-`, `_` or `.`, and do not begin with a dot";
 
 fn is_name(name: &str) -> bool {

@@ -11,7 +11,7 @@ use toml::de::{DeArray, DeTable, DeValue};
 /// A value with its place in the text.
 pub(super) type Value<'t> = Spanned<DeValue<'t>>;
 
-/// What reading needs besides the value: the text, for lines, and the problems found so far.
+/// The reader's state besides the value: the text, for lines, and the problems found so far.
 pub(super) struct Reader<'t> {
     pub text: &'t str,
     pub problems: Vec<Problem>,
@@ -145,7 +145,7 @@ pub fn size_in_frames(text: &str) -> Option<u64> {
 /// A table whose keys are taken one after the other; those left over are unknown.
 pub(super) struct Keys<'v, 't> {
     table: &'v DeTable<'t>,
-    /// What the table is called in errors.
+    /// The name of the table in errors.
     what: String,
     pub line: usize,
     known: Vec<&'static str>,

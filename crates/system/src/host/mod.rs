@@ -21,9 +21,9 @@ use std::vec::Vec;
 pub struct Problem {
     /// Line of the file, from 1; 0 if the file as a whole is meant.
     pub line: usize,
-    /// What is wrong.
+    /// The cause.
     pub cause: String,
-    /// What to do about it.
+    /// The remedy.
     pub remedy: String,
 }
 
@@ -78,7 +78,7 @@ pub struct ComponentText {
     pub binary: At<String>,
     /// Cargo features of that crate.
     pub features: Vec<String>,
-    /// What it may have.
+    /// Its quota.
     pub account: At<u32>,
     /// Percent of what the machine has beyond all accounts, which its account has besides.
     pub rest: At<u8>,
@@ -100,9 +100,9 @@ pub struct ComponentText {
     pub trusted: bool,
     /// It sees the boot archive.
     pub archive: bool,
-    /// What stands at `layout::SPECIAL`.
+    /// The entry at `layout::SPECIAL`.
     pub special: At<Special>,
-    /// What its death means.
+    /// The consequence of its death.
     pub restart: At<Restart>,
     /// Deaths within a minute that are answered at once.
     pub restarts_per_minute: u8,

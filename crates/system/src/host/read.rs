@@ -48,12 +48,12 @@ const MOST_ERRORS: usize = 3;
 /// How the parser says that a key stands twice in a table.
 const TWICE: &str = "duplicate key";
 
-/// What can be read of a text, and what is wrong with the rest, for which there is something usual.
+/// Reads as much of a text as possible. Problems in the rest are collected.
 fn attempt(text: &str) -> (Option<Description>, Vec<Problem>) {
     let mut reader = Reader { text, problems: Vec::new() };
     let (table, errors) = DeTable::parse_recoverable(text);
     if !errors.is_empty() {
-        // What stands in a line that cannot be read is anybody's guess, and so is what would be wrong with it.
+        // The content of a line that cannot be read is anybody's guess, and so is what would be wrong with it.
         let key = |error: &toml::de::Error| match (error.message(), error.span().and_then(|span| text.get(span))) {
             (TWICE, Some(key)) => format!(" `{key}`"),
             _ => String::new(),

@@ -1,4 +1,4 @@
-//! What a trap means (Arm ARM D19.2.37).
+//! The meaning of a trap (Arm ARM D19.2.37).
 
 use super::processor::{self, read};
 use crate::objects::Trap;
@@ -40,7 +40,7 @@ fn page_fault_code(vector: u64, syndrome: u64) -> Option<u64> {
     Some(CODE_USER | present | fetches | if writes { CODE_WRITE } else { 0 })
 }
 
-/// What a trap from user mode means.
+/// The meaning of a trap from user mode.
 #[inline(always)]
 pub fn of_user(vector: u64, syndrome: u64) -> Trap {
     if cfg!(feature = "checked") {

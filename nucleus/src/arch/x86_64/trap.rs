@@ -1,4 +1,4 @@
-//! What a trap means (Intel SDM volume 3, 6.15).
+//! The meaning of a trap (Intel SDM volume 3, 6.15).
 
 use crate::objects::Trap;
 use core::arch::asm;
@@ -7,7 +7,7 @@ const NMI: u64 = 2;
 const PAGE_FAULT: u64 = 14;
 const EXCEPTIONS: u64 = 32;
 
-/// What a trap from user mode means.
+/// The meaning of a trap from user mode.
 #[inline(always)]
 pub fn of_user(vector: u64, code: u64) -> Trap {
     match vector {
