@@ -1,6 +1,6 @@
 //! Every kernel operation as a function.
 //!
-//! The effects, needs and errors of each are defined once, in the table that gives its number and its stub ([`abi::op`]). Operations that make
+//! The effects, needs and errors of each are defined once, in the table of its number and stub ([`abi::op`]). Operations that make
 //! something name the index themselves ([`table`]) and give it back as [`Entry`]; the variants
 //! with `_at` fill a given index, also of another domain (there, 0 lets the nucleus choose).
 //! Functions are unsafe only where memory that this program uses could change or vanish.

@@ -28,7 +28,7 @@ pub struct Place<'a> {
     sp: u64,
     /// The register with the return address, on processors that have one.
     link: Option<u64>,
-    /// What lies in code of the words on the stack, by address.
+    /// The words on the stack that lie in code, by address.
     stack: BTreeMap<u64, u64>,
 }
 
@@ -66,7 +66,7 @@ const NO_ROOM: &str = " died, status 0x600";
 const ADVICE: &str = "its account has no room for that page: `account` in the system description says how much it has";
 
 impl Place<'_> {
-    /// What the lines before say of this death: what it was, and what a panic said.
+    /// Finds in the lines before the cause of this death: what it was, and what a panic said.
     pub fn cause<'l>(&self, before: impl Iterator<Item = &'l str>) -> String {
         let number = self.domain.split(' ').nth(1).unwrap_or_default();
         // Of a component, and of a program.
@@ -218,7 +218,7 @@ pub fn text(isa: Isa, file: &[u8], place: &Place, root: &Path) -> Result<String>
     for same in addresses.chunk_by(|one, next| one == next) {
         let pc = if number == 0 { same[0] } else { same[0] - 1 };
         let mut functions = lines.of(pc, root)?;
-        // What libraries do within a function of the tree says less than it hides.
+        // Library frames within a function of the tree say less than they hide.
         let own = |line: &str| root.join(line.split(':').next().unwrap_or(line)).exists();
         if functions.iter().any(|(line, _)| own(line)) {
             functions.retain(|(line, _)| own(line));

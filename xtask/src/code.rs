@@ -1,4 +1,4 @@
-//! Whose code an instruction is that the emulator executed, and in which function it lies.
+//! The owner of an executed instruction's code, and the function in which it lies.
 //!
 //! Programs have the same addresses, but lie in different pages of this computer: whose page it is, the instructions in it tell. What runs
 //! where it lies in the boot archive has all its pages in one piece, and is told by all of them at once. Two components that run the
@@ -33,7 +33,7 @@ impl File {
         Self { name: name.into(), bytes, functions }
     }
     fn has(&self, instruction: &Executed) -> bool {
-        // What follows the last instruction of a page is not told.
+        // The bytes that follow the last instruction of a page are not reported.
         let count = instruction.bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
         elf::loaded(&self.bytes, instruction.address, count) == Some(&instruction.bytes[..count])
     }
@@ -85,7 +85,7 @@ pub fn owners(executed: &[Executed], files: &[File]) -> Vec<Option<usize>> {
     owners
 }
 
-/// Whose all these instructions are.
+/// The owner of all these instructions.
 fn owner(executed: &[Executed], files: &[File], is_nucleus: bool, places: &[usize]) -> Option<usize> {
     let is_whose = |file: &&(usize, &File)| {
         (file.0 == 0) == is_nucleus && places.iter().all(|place| file.1.has(&executed[*place]))

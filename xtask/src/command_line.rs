@@ -1,4 +1,4 @@
-//! What can be typed after `./x`.
+//! The command line of `./x`.
 
 use crate::forward::Forward;
 use crate::isa::{Boards, Isa};
@@ -19,7 +19,7 @@ use std::path::PathBuf;
         ./x --help, ./x run --help     more about all and each"
 )]
 pub struct CommandLine {
-    /// What to do.
+    /// The command.
     #[command(subcommand)]
     pub command: Command,
 }
@@ -413,7 +413,7 @@ pub struct BenchOptions {
     pub peer: Option<Peer>,
 }
 
-/// What Cairn can be compared with.
+/// The systems that Cairn can be compared with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Peer {
     /// Debian's kernel and nginx, fetched by apt

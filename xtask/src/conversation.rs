@@ -32,7 +32,7 @@ impl Conversation {
         self.output.lock().len()
     }
 
-    /// What the machine printed after so many bytes, without escape sequences' bytes being touched.
+    /// The output of the machine after so many bytes, without escape sequences' bytes being touched.
     pub fn since(&self, start: usize) -> String {
         let output = self.output.lock();
         of_machine(&String::from_utf8_lossy(output.get(start..).unwrap_or_default()))
@@ -44,7 +44,7 @@ impl Conversation {
     }
 }
 
-/// What was printed without the emulator's own words: with a clock that keeps up with the host's it says that it is late, anywhere
+/// Removes the emulator's own words: with a clock that keeps up with the host's it says that it is late, anywhere
 /// in a line of the machine's.
 fn of_machine(text: &str) -> String {
     const LATE: &str = "Warning: The guest is now late by ";

@@ -64,7 +64,7 @@ impl Plugin {
         format!("{},socket={}{more}", escaped(&self.library), escaped(&self.socket))
     }
 
-    /// What was recorded, once [`Counter::end_record`] is answered; `xtask/counter/src/record.rs` reports the text.
+    /// The record, once [`Counter::end_record`] is answered; `xtask/counter/src/record.rs` reports the text.
     pub fn recorded(&self) -> Result<String> {
         let path = self.recorded.as_ref().context("the plugin was not asked to record")?;
         read_text(path).context("the emulator wrote no record")
@@ -160,7 +160,7 @@ impl Marks {
         Executed::parse(&read_text(path).context("the emulator wrote no results")?)
     }
 
-    /// What was counted, in the order of the marks, once the emulator has ended by itself.
+    /// The counts, in the order of the marks, once the emulator has ended by itself.
     pub fn counted(&self) -> Result<Vec<Counts>> {
         Self::parse(&self.loaded.results()?)
     }
@@ -230,7 +230,7 @@ impl Places {
     }
 }
 
-/// What was found.
+/// The findings.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Holds {
     /// Times that the lock was held.
@@ -260,7 +260,7 @@ impl Watch {
         self.0.argument("results")
     }
 
-    /// What was found, once the emulator has ended by itself.
+    /// The findings, once the emulator has ended by itself.
     pub fn holds(&self) -> Result<Holds> {
         Holds::parse(&self.0.results()?)
     }
@@ -301,7 +301,7 @@ impl Holds {
 pub struct Counter<S>(S);
 
 impl<S: Read + Write> Counter<S> {
-    /// What the guest has begun since power-on.
+    /// The counts of instructions that the guest has begun since power-on.
     pub fn counts(&mut self) -> Result<Counts> {
         self.ask(b'?')
     }
@@ -345,7 +345,7 @@ impl<S: Read + Write> Counter<S> {
         bail!("the machine never rests: it has executed {last} instructions, and goes on")
     }
 
-    /// What the guest executes while `work` is done.
+    /// The counts of instructions that the guest executes while `work` is done.
     pub fn during(&mut self, work: impl FnOnce(&mut Self) -> Result<()>) -> Result<Counts> {
         let before = self.counts()?;
         work(self)?;

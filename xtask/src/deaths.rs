@@ -32,7 +32,7 @@ const HIGHEST: u64 = 1 << 30;
 const LOG: &str = "nucleus::report::log::LOG";
 const LOG_BYTES: usize = LOG_PARTS[0] + LOG_PARTS[1];
 
-/// What is needed to watch one run of the emulator.
+/// The data needed to watch one run of the emulator.
 pub struct Watch {
     memory: PathBuf,
     isa: Isa,
@@ -207,7 +207,7 @@ fn time(line: &str) -> u64 {
     digits.fold(0, |time, digit| time.wrapping_mul(10) + u64::from(digit.to_digit(10).unwrap_or_default()))
 }
 
-/// What of a ring was written since `seen`, if that is still there.
+/// The bytes of a ring written since `seen`, if they are still there.
 fn new_bytes(ring: &[u8], seen: u64, written: u64) -> Vec<u8> {
     let first = seen.max(written.saturating_sub(ring.len() as u64));
     (first..written).map(|at| ring[(at % ring.len() as u64) as usize]).collect()

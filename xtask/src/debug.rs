@@ -13,12 +13,12 @@ use std::fs;
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
 
-/// What gdb runs to debug one program.
+/// The commands of gdb to debug one program.
 const PROGRAM: &str = "xtask/src/debug/program.py";
 
 /// A machine that can be debugged, and how gdb is started for it.
 pub struct Session {
-    /// What boots.
+    /// The image that boots.
     pub image: Image,
     /// Halts before its first instruction.
     pub machine: Machine,
@@ -105,7 +105,7 @@ fn script(project: &Project, name: &str, program: &Program, nucleus: &Path, port
     Ok(script)
 }
 
-/// What gdb is told.
+/// The facts passed to gdb.
 struct Reported<'a> {
     name: &'a str,
     package: &'a str,

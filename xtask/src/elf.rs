@@ -1,4 +1,4 @@
-//! What the host tool needs to know of ELF files: what loads of them, and their symbols.
+//! The host tool's reader of ELF files: what loads of them, and their symbols.
 
 use anyhow::{Context, Result, ensure};
 use object::elf::{FileHeader64, PF_W, PT_LOAD, ProgramHeader64};
@@ -29,7 +29,7 @@ fn segments(file: &[u8]) -> Result<impl Iterator<Item = &ProgramHeader64<LittleE
     Ok(segments.iter().filter(|segment| segment.p_type(LittleEndian) == PT_LOAD))
 }
 
-/// What loads of the file, from physical address 0 on; what has no bytes in it is left out at the end.
+/// The loaded bytes of the file, from physical address 0 on; what has no bytes in it is left out at the end.
 pub fn flat(file: &[u8]) -> Result<Vec<u8>> {
     let endian = LittleEndian;
     let mut image = Vec::new();
@@ -81,7 +81,7 @@ pub struct Constant {
     pub count: u64,
 }
 
-/// What of the file is loaded and never written.
+/// The parts of the file that are loaded and never written.
 pub fn constants(file: &[u8]) -> Result<Vec<Constant>> {
     let endian = LittleEndian;
     let kept = segments(file)?.filter(|segment| segment.p_flags(endian) & PF_W == 0);
@@ -93,7 +93,7 @@ pub fn constants(file: &[u8]) -> Result<Vec<Constant>> {
     Ok(kept.map(constant).collect())
 }
 
-/// What of the file may be executed, each piece with its address.
+/// The executable parts of the file, each with its address.
 pub fn code(file: &[u8]) -> Result<Vec<(u64, &[u8])>> {
     let file = ElfFile64::<LittleEndian>::parse(file).context("not an ELF file of 64 bits")?;
     let sections = file.sections().filter(|section| section.kind() == SectionKind::Text);

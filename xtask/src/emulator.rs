@@ -53,7 +53,7 @@ pub struct Machine {
     pub without_network: bool,
     /// Further arguments of the emulator; they prevail over ours.
     pub emulator: Vec<String>,
-    /// What is loaded in place of kernel, archive and command line, as the emulator takes it.
+    /// The files loaded in place of kernel, archive and command line, as the emulator takes it.
     pub loaded: Option<Vec<String>>,
     /// The network's other end is this process: the sockets of the machine and of us, for frames.
     pub wire: Option<[PathBuf; 2]>,
@@ -93,11 +93,11 @@ impl Machine {
 pub struct Step {
     /// Matches what was printed since the step before.
     pub after: Regex,
-    /// What is typed then.
+    /// The input that is typed then.
     pub send: Vec<u8>,
-    /// What is asked of the web server before.
+    /// The request to the web server before.
     pub fetch: Option<Fetch>,
-    /// What is done on this computer before.
+    /// The work on this computer before.
     pub work: Option<Work>,
 }
 
@@ -111,7 +111,7 @@ impl fmt::Debug for Work {
     }
 }
 
-/// What a work sees of the machine.
+/// A work's view of the machine.
 pub struct Watch {
     output: Collected,
     from: usize,
@@ -120,7 +120,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// What the console has printed since the step was reached.
+    /// The console's output since the step was reached.
     pub fn printed(&self) -> String {
         String::from_utf8_lossy(&self.output.lock()[self.from..]).into_owned()
     }
@@ -144,7 +144,7 @@ pub enum Console<'a> {
     Streams,
     /// Typed by steps; the output is collected, and printed as it comes if `echo`.
     Steps {
-        /// What to type.
+        /// The input to type.
         steps: &'a [Step],
         /// Print as it comes.
         echo: bool,
@@ -203,7 +203,7 @@ pub fn arguments(image: &Image, machine: &Machine) -> Vec<String> {
         pair("-device", "virtio-rng-pci,disable-legacy=on".into());
     }
     if machine.counts() {
-        // What waits for the host must not skip the time until something is due.
+        // A machine that waits for the host must not skip the time until something is due.
         let talks = machine.counter.is_some() && !machine.icount || machine.trace.is_some() && image.forwards.is_some();
         let wait = if talks { "on" } else { "off" };
         pair("-icount", format!("shift=0,sleep={wait}"));
@@ -367,7 +367,7 @@ impl Running {
         let complaints = child.stderr.take().map(|mut stderr| {
             thread::spawn(move || {
                 let mut bytes = Vec::new();
-                // What was read until an error is what there is.
+                // Bytes read before an error are all there is.
                 let _ = stderr.read_to_end(&mut bytes);
                 String::from_utf8_lossy(&bytes).into_owned()
             })
@@ -392,7 +392,7 @@ impl Running {
         }
     }
 
-    /// What the emulator itself complained about.
+    /// The complaints of the emulator itself.
     pub(crate) fn complaints(&mut self) -> String {
         self.complaints.take().and_then(|thread| thread.join().ok()).unwrap_or_default()
     }
@@ -443,7 +443,7 @@ impl Typist<'_> {
     }
 }
 
-/// What the console has printed so far.
+/// The console's output so far.
 #[derive(Clone, Default)]
 pub(crate) struct Collected(Arc<Mutex<Vec<u8>>>);
 
@@ -477,7 +477,7 @@ impl Collected {
     }
 }
 
-/// What the emulator's exit means: the guest's status `v` makes it end with `2 v + 1`.
+/// The meaning of the emulator's exit: the guest's status `v` makes it end with `2 v + 1`.
 fn end_of(isa: Isa, status: ExitStatus, complaints: &str) -> Result<End> {
     let own: Vec<&str> =
         complaints.lines().filter(|line| line.starts_with(isa.emulator()) && !line.contains("warning:")).collect();

@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 use std::process::Command;
 
-/// What was measured, as criterion's folders are called, and whether it makes a label.
+/// The measurements, as criterion's folders are called, and whether it makes a label.
 const LINES: [(&str, bool); 6] = [
     ("same label", false),
     ("one handle differs", false),

@@ -49,7 +49,7 @@ fn row(description: &Description, component: &ComponentText) -> usize {
     below.map(|other| row(description, other) + 1).max().unwrap_or(1)
 }
 
-/// What every component stands on.
+/// Whether every component needs this one, so that it is drawn as a base.
 fn is_base(component: &ComponentText) -> bool {
     matches!(component.name.value.as_str(), "sigma0" | "roottask" | "names")
         || component.special.value == Special::Scheduler

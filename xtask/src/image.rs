@@ -23,18 +23,18 @@ const EXEC_PATH: &str = "etc/exec";
 /// A system description and where it stands.
 pub struct System {
     path: PathBuf,
-    /// What it says.
+    /// Its text.
     pub description: Description,
 }
 
-/// What the emulator needs to boot.
+/// The files that the emulator needs to boot.
 pub struct Image {
     /// The nucleus's file as the emulator takes it: on x86-64 the ELF file, symbols included, elsewhere what is loaded of it;
     /// or another kernel.
     pub nucleus: PathBuf,
     /// The nucleus's ELF file, symbols included; or the other kernel.
     pub elf: PathBuf,
-    /// What it runs on.
+    /// The ISA that it runs on.
     pub isa: Isa,
     /// The boot archive.
     pub archive: PathBuf,
@@ -110,7 +110,7 @@ impl Image {
         })
     }
 
-    /// What leads to the machine's web server.
+    /// The port that leads to the machine's web server.
     pub fn web(&self) -> Option<Forward> {
         self.forwards.iter().flatten().find(|forward| forward.guest == WEB).copied()
     }
@@ -158,7 +158,7 @@ impl System {
         self.description.files.push((at(path.into()), at(source.display().to_string())));
     }
 
-    /// What must be built for it.
+    /// The programs that must be built for it.
     pub fn programs(&self) -> BTreeSet<Program> {
         let programs = self.description.programs.iter().map(|program| (program.binary.value.clone(), Vec::new()));
         self.description.components.iter().map(program_of).chain(programs).collect()
@@ -176,7 +176,7 @@ impl System {
         components.chain(programs).collect()
     }
 
-    /// What runs as the domain of this name. An error that lists what there is, and `others`.
+    /// The program that runs as the domain of this name. The error lists the known names, and `others`.
     pub fn program_called(&self, name: &str, others: &[&str]) -> Result<Program> {
         let domains = self.domains();
         let found = domains.iter().find(|(known, _)| known == name);
@@ -427,7 +427,7 @@ mod tests {
         Ok(())
     }
 
-    /// Who builds on the default system has room for a component of a usual size.
+    /// A system built on the default one has room for a component of a usual size.
     #[test]
     fn the_default_machine_has_room_for_one_more_component() -> Result<()> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");

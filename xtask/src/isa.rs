@@ -1,4 +1,4 @@
-//! What differs between the ISAs that Cairn runs on, for the host tool.
+//! Differences between the ISAs that Cairn runs on, for the host tool.
 
 use clap::ValueEnum;
 use serde::Deserialize;
@@ -41,7 +41,7 @@ impl Isa {
     /// All of them.
     pub const ALL: [Self; 2] = [Self::X86_64, Self::Aarch64];
 
-    /// What it is called here and in folders.
+    /// Its name here and in folders.
     pub fn name(self) -> &'static str {
         match self {
             Self::X86_64 => "x86_64",

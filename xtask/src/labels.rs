@@ -120,7 +120,7 @@ fn judge(mut trace: impl BufRead, judged: &mut Judged) -> Result<()> {
         let text = std::str::from_utf8(&line).context("it is no text in UTF-8").with_context(at)?.trim();
         if !text.is_empty() {
             let (step, said) = parsed(text).with_context(at)?;
-            // What follows a disagreement follows from it; it is only read.
+            // The lines after a disagreement follow from it; they are only read.
             if judged.disagreement.is_none() {
                 let found = disagreement(world.step(&step), said).with_context(at)?;
                 judged.disagreement = found.map(|what| format!("{}: {what}", at()));
@@ -139,7 +139,7 @@ fn disagreement(came: Result<Option<Outcome>, Mistake>, said: Option<Said>) -> R
     }
 }
 
-/// What is wrong with a line, and where in it.
+/// The error in a line, and where it is.
 fn unreadable(error: &serde_json::Error) -> anyhow::Error {
     let text = error.to_string();
     let cause: String = text.split(" at line ").next().unwrap_or_default().chars().take(200).collect();
@@ -180,7 +180,7 @@ fn parsed(line: &str) -> Result<(Step, Option<Said>)> {
     })
 }
 
-/// What a trace says came of a message; what it leaves out is not compared.
+/// A trace's statement of the outcome of a message; what it leaves out is not compared.
 struct Said {
     delivered: bool,
     to: Option<u64>,
@@ -391,7 +391,7 @@ mod tests {
         assert_eq!((missing, shown.len()), (Vec::new(), parts.count()));
     }
 
-    /// What is said of a label is told by the handle; what is said of a port that is not there, too.
+    /// A disagreement about a label names the handle; one about a port that is not there is reported, too.
     #[test]
     fn both_sides_are_notified() {
         let begin = concat!(

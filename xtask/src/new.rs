@@ -127,10 +127,10 @@ codes! {
     }
 }
 
-/// What it is for, in one sentence.
+/// Its purpose, in one sentence.
 #[interface]
 pub trait TYPE {
-    /// What it gives for a number.
+    /// The result for a number.
     #[repeatable]
     fn get(&self, number: u64) -> Result<u64, TYPEError>;
 }
@@ -166,7 +166,7 @@ pub fn program(project: &Project, options: &NewOptions) -> Result<u8> {
     Ok(0)
 }
 
-/// What boots the system that it was added to.
+/// The command that boots the system that it was added to.
 fn run_command(options: &NewOptions) -> String {
     match options.system.to_str() {
         None | Some(USUAL_SYSTEM) => "./x run".into(),

@@ -29,7 +29,7 @@ pub fn generated(project: &Project, text: &str) -> Result<Portal> {
     Ok(Portal::generated(of(project.isa), &specification(text)?)?)
 }
 
-/// What `portals --code` printed into a file, or a pipe.
+/// The text that `portals --code` printed into a file, or a pipe.
 fn printed(path: &Path) -> Result<String> {
     if path == Path::new("-") {
         let mut text = String::new();

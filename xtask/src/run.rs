@@ -110,7 +110,7 @@ pub fn memory_for(system: &System, wanted: Option<&str>, cpus: u32) -> String {
     memory
 }
 
-/// What is said of the memory that a machine has because nobody wanted another.
+/// The message about the memory that a machine has because nobody wanted another.
 fn said_of(system: &System, wanted: Option<&str>, cpus: u32) -> Option<String> {
     let [size, memory] = [1, cpus].map(|cpus| image::memory_for(system, None, cpus));
     let is_more = wanted.is_none() && memory != size;

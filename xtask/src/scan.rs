@@ -1,4 +1,4 @@
-//! What of a Rust file is code, and what comments and texts. Assembly may be looked at in the same way: its comments begin
+//! Separates the code of a Rust file from comments and texts. Assembly may be looked at in the same way: its comments begin
 //! as those of Rust do.
 
 /// Lines, from 1, in which `word` stands as code.
@@ -50,7 +50,7 @@ pub fn tokens(code: &str) -> Vec<Token> {
     tokens
 }
 
-/// What becomes of texts and characters.
+/// The treatment of texts and characters.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Texts {
     /// They stay.

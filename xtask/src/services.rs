@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 /// Names of the functions of the runtime at which calls arrive.
 const ENTRIES: [&str; 4] = ["service_entry::<", "word_entry::<", "all_words_entry::<", "short_entry::<"];
 
-/// What a service serves: an interface, or two of which the second has badges other than 0.
+/// The interfaces of a service: one, or two of which the second has badges other than 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Served {
     first: String,
@@ -67,7 +67,7 @@ fn services(symbols: &str) -> BTreeMap<u64, String> {
     symbols.lines().filter_map(service).collect()
 }
 
-/// What each type of a program serves.
+/// The interfaces that each type of a program serves.
 fn served(project: &Project, program: &str) -> Result<BTreeMap<String, Served>> {
     let folder = ["components", "apps"].iter().find_map(|group| project.bare_program(group, program));
     match folder.or_else(|| project.driver(program)) {

@@ -12,7 +12,7 @@ use std::fmt::Write;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// What the nucleus is called.
+/// The name of the nucleus.
 const NUCLEUS: &str = "nucleus";
 
 /// Prints where the address is, or each in a log.

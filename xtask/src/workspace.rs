@@ -12,9 +12,9 @@ pub struct Package {
     /// Its name.
     pub name: String,
     manifest_path: PathBuf,
-    /// What it makes.
+    /// Its targets.
     pub targets: Vec<Target>,
-    /// What it uses directly.
+    /// Its direct dependencies.
     pub dependencies: Vec<Dependency>,
 }
 

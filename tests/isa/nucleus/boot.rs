@@ -1,4 +1,4 @@
-//! What the loader left, as a [`BootInfo`].
+//! The loader's data, as a [`BootInfo`].
 
 use abi::boot::BootInfo;
 

@@ -5,7 +5,7 @@ use crate::objects::Interrupt;
 /// Interrupt lines of devices.
 pub const LINES: usize = 1;
 
-/// What the machine calls this CPU.
+/// The machine's number for this CPU.
 pub fn identity() -> u32 {
     unimplemented!()
 }
@@ -46,7 +46,7 @@ pub fn claim(vector: u64) -> u32 {
     unimplemented!()
 }
 
-/// What an interrupt that was claimed means.
+/// The meaning of an interrupt that was claimed.
 pub fn meaning(claimed: u32) -> Interrupt {
     unimplemented!()
 }

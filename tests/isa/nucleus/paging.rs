@@ -41,7 +41,7 @@ pub fn without(entry: u64, rights: u64) -> u64 {
     unimplemented!()
 }
 
-/// What a last-level entry of users maps.
+/// The memory that a last-level entry of users maps.
 pub fn memory_of(entry: u64) -> Memory {
     unimplemented!()
 }
@@ -56,10 +56,10 @@ pub fn publish_entries_here() {
     unimplemented!()
 }
 
-/// What was written into a frame is what is fetched from it: whoever has this may have it executed. Only [`publish`] makes one.
+/// Proof that code in a frame is visible to instruction fetch: its holder may have the frame executed. Only [`publish`] makes one.
 pub struct Published(());
 
-/// What was written into a frame is what instructions are fetched from, on all CPUs.
+/// Makes newly written code visible to instruction fetch, on all CPUs.
 pub fn publish(_: Frame) -> Published {
     unimplemented!()
 }
@@ -92,7 +92,7 @@ pub fn is_writable(entry: u64) -> bool {
     unimplemented!()
 }
 
-/// What of the direct map shows a region of RAM.
+/// The part of the direct map that shows a region of RAM.
 pub fn shown(region: &Region) -> Range<usize> {
     unimplemented!()
 }
@@ -175,7 +175,7 @@ pub fn forget_own(address: usize) {
     unimplemented!()
 }
 
-/// What led to a page of a portal table, and the page, go: no CPU that enters a domain from here on uses what it knew of them.
+/// Drops cached translations of a page of a portal table and of the tables that led to it, on every CPU that enters a domain from here on.
 pub fn forget_portals(address: usize) {
     unimplemented!()
 }

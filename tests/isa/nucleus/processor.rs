@@ -28,7 +28,7 @@ pub fn init(_: Held) {
     unimplemented!()
 }
 
-/// What each CPU has of its own.
+/// The tables that each CPU has of its own.
 pub struct Tables;
 
 impl Tables {

@@ -1,8 +1,8 @@
-//! What a trap means.
+//! The meaning of a trap.
 
 use crate::objects::Trap;
 
-/// What a trap from user mode means.
+/// The meaning of a trap from user mode.
 pub fn of_user(vector: u64, code: u64) -> Trap {
     unimplemented!()
 }

@@ -14,7 +14,7 @@ pub use enter::{all_words_entry, program_entry, service_entry, short_entry, thre
 pub use operation::{operation0, operation1, operation2, operation3, operation4, operation5, operation6, question};
 pub use random::RandomInstruction;
 
-/// What programs for this ISA say that they are for.
+/// The machine number in the ELF header of programs for this ISA.
 pub const MACHINE: Machine = Machine::X86_64;
 
 /// Pages of stack that the deepest calls of a server take: those that put messages together beside another call.
@@ -41,7 +41,7 @@ pub fn relax() {
     unimplemented!()
 }
 
-/// What the processor's number of an exception means, for people.
+/// The meaning of the processor's number of an exception, for people.
 pub fn exception(number: u64) -> Option<&'static str> {
     unimplemented!()
 }

@@ -20,7 +20,7 @@ const COPIES_BYTES: i32 = 3;
 const MAX_BYTES: usize = 15;
 /// The operation: add.
 const ADD: c_uint = 0;
-/// What a function of ours that is called does with the guest's registers: nothing.
+/// The access of our functions to the guest's registers: none.
 const NO_REGISTERS: c_int = 0;
 
 /// A translated block, as the emulator shows it while it translates.
@@ -131,7 +131,7 @@ const LOCKED: usize = 1 + CLASSES;
 /// Numbers of all counts.
 pub type Counts = [u64; COUNTS];
 
-/// What of the emulator we use.
+/// The functions of the emulator that we use.
 #[derive(Clone, Copy)]
 pub struct Emulator {
     on_translation: OnTranslation,
@@ -165,11 +165,11 @@ static TRANSLATED: Mutex<Vec<&'static Translation>> = Mutex::new(Vec::new());
 static COUNTING: AtomicBool = AtomicBool::new(false);
 static MARKS: Mutex<Marks> = Mutex::new(Marks { begun: None, added: [0; COUNTS], rows: Vec::new() });
 
-/// What was counted between the guest's marks.
+/// The counts between the guest's marks.
 struct Marks {
     /// The counts at the last mark that begins, until one that ends.
     begun: Option<Counts>,
-    /// What was counted since the last row.
+    /// The counts since the last row.
     added: Counts,
     rows: Vec<Counts>,
 }

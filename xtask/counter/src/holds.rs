@@ -31,7 +31,7 @@ pub struct Places {
     given: Vec<u64>,
 }
 
-/// What an instruction is for the lock.
+/// The role of an instruction for the lock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Role {
     /// Not looked at.
@@ -63,7 +63,7 @@ impl Places {
         }
     }
 
-    /// What the instruction at this address is.
+    /// The role of the instruction at this address.
     pub fn role(&self, address: u64) -> Role {
         match address {
             _ if address < self.from => Role::Outside,
@@ -149,7 +149,7 @@ impl Cpu {
     }
 }
 
-/// What all CPUs do with the lock; of each, whether it has the lock: most instructions are executed without.
+/// The use of the lock by all CPUs; of each, whether it has the lock: most instructions are executed without.
 pub struct Holds([(AtomicBool, Mutex<Cpu>); MAX_CPUS]);
 
 impl Holds {
@@ -199,7 +199,7 @@ impl Holds {
     }
 }
 
-/// What a CPU's thread has changed so far is a whole, whatever became of the thread.
+/// The lock is taken even if its thread panicked: each change leaves a CPU's record consistent.
 fn lock(cpu: &Mutex<Cpu>) -> MutexGuard<'_, Cpu> {
     cpu.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -59,7 +59,7 @@ static LOADED: extern "C" fn() = {
     loaded
 };
 
-/// What the emulator reports of itself; more follows.
+/// The emulator's description of itself; more follows.
 #[repr(C)]
 pub struct About {
     /// The guest's instruction set: a text that ends with a NUL.

@@ -1,4 +1,4 @@
-//! What the plugin is told: `socket=PATH`, `marked=PATH`, `executed=PATH`, `recorded=PATH`, `places=PATH` and `results=PATH`.
+//! The plugin's options: `socket=PATH`, `marked=PATH`, `executed=PATH`, `recorded=PATH`, `places=PATH` and `results=PATH`.
 
 /// The arguments.
 #[derive(Debug, Default, PartialEq, Eq)]

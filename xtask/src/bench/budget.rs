@@ -5,7 +5,7 @@ use crate::isa::Isa;
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
-/// What may be measured, and what it costs elsewhere.
+/// The limit of a measurement, and its cost elsewhere.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Budget {
@@ -17,10 +17,10 @@ pub struct Budget {
     aarch64_budget: Option<u64>,
     /// No more than so many times the best of the peers.
     pub times_peer: Option<f64>,
-    /// What was measured of others on this ISA; in the file on x86-64.
+    /// The measurements of others on this ISA; in the file on x86-64.
     #[serde(default)]
     pub peers: Vec<Peer>,
-    /// What was measured of others on AArch64.
+    /// The measurements of others on AArch64.
     #[serde(default)]
     aarch64_peers: Vec<Peer>,
 }
@@ -35,7 +35,7 @@ pub struct Peer {
 
 /// A fast path of AArch64 may take so many instructions more: what x86-64 does with operands in memory takes loads.
 const FAST_PATHS_TAKE_MORE: u64 = 10;
-/// What is a fast path: a row whose budget on x86-64 is below this, in instructions.
+/// The limit of a fast path: a row whose budget on x86-64 is below this, in instructions.
 const SHORT: u64 = 60;
 /// All other rows of AArch64 may take so many per cent of what they may on x86-64.
 const PER_CENT: u64 = 115;
@@ -57,12 +57,12 @@ impl Budget {
         }
     }
 
-    /// What the best of the peers needs.
+    /// The need of the best of the peers.
     pub fn best_peer(&self) -> Option<u64> {
         self.peers.iter().map(|peer| peer.value).min()
     }
 
-    /// What is wrong if this is more than the peers allow.
+    /// The complaint, if this is more than the peers allow.
     pub fn worse_than_peers(&self, value: u64) -> Option<String> {
         let (times, best) = (self.times_peer?, self.best_peer()?);
         let ratio = value as f64 / best as f64;

@@ -56,7 +56,7 @@ pub fn skip(stream: &mut impl Read, kib: u64) -> Result<()> {
     Ok(())
 }
 
-/// What can be asked whether something came.
+/// A stream that can be asked whether something came.
 pub trait Wire: Read + Write {
     /// From now on reading waits for nothing, or for an answer as before.
     fn set_waiting(&self, is_waiting: bool) -> io::Result<()>;

@@ -62,7 +62,7 @@ pub fn boot(
     Ok((image, output))
 }
 
-/// What a machine prints that boots this image and ends well.
+/// The output of a machine that boots this image and ends well.
 pub fn output_of(image: &Image, machine: &Machine, commands: &str) -> Result<String> {
     let console = Console::Steps { steps: &[], echo: false };
     let (end, output) = emulator::boot(image, machine, console, Some(Duration::from_secs_f64(SECONDS)))?;

@@ -1,4 +1,4 @@
-//! What is measured, and the lines that report it.
+//! A measurement, and the lines that report it.
 
 use crate::counter::{COSTLY, Counts};
 use anyhow::{Context, Result, bail};
@@ -11,7 +11,7 @@ pub struct Measurement {
     pub value: u64,
     pub unit: String,
     pub counts: BTreeMap<String, u64>,
-    /// What it costs besides, per operation.
+    /// Its further costs, per operation.
     pub costly: Option<Costly>,
     /// How many operations that was counted for; 0 = it was not.
     pub operations: u64,
@@ -20,7 +20,7 @@ pub struct Measurement {
 /// Of each kind of [`COSTLY`], and of a hundred instructions those with the nucleus lock.
 pub type Costly = ([f64; COSTLY.len()], f64);
 
-/// What one of so many operations takes.
+/// The cost of one of so many operations.
 pub fn costly(counts: &Counts, operations: u64) -> Costly {
     let each = counts.costly.map(|count| count as f64 / operations as f64);
     (each, 100.0 * counts.locked as f64 / counts.instructions.max(1) as f64)
@@ -50,7 +50,7 @@ fn parse_line(line: &str) -> Option<Measurement> {
     Some(Measurement { name, value, unit, counts: words.map(pair).collect::<Option<_>>()?, ..Measurement::default() })
 }
 
-/// What was measured under this name.
+/// The measurement with this name.
 pub fn find<'m>(measured: &'m [Measurement], name: &str) -> Option<&'m Measurement> {
     measured.iter().find(|measurement| measurement.name == name)
 }

@@ -1,7 +1,7 @@
 //! `./x bench`: boots the build that ships, with one tick per instruction, runs the program `bench`, and
 //! compares what it prints with `tests/budgets.toml`.
 //!
-//! What a request from the host costs is measured by [`network`], with another counter; what takes several CPUs by
+//! The cost of a request from the host is measured by [`network`], with another counter; rows that need several CPUs by
 //! [`several`]. Each ISA is measured by itself; what a row may cost there is what [`budget::Budget::on`] makes of the file.
 //!
 //! The program prints lines `bench NAME VALUE UNIT [key=value …]`; the pairs are counts of what costs
@@ -51,7 +51,7 @@ use std::path::Path;
 const NUCLEUS: &str = "nucleus";
 /// The row that takes a nucleus of its own.
 const INTERRUPTS_OFF: &str = "interrupts-off";
-/// What runs there.
+/// The commands that run there.
 const UNDER_FUZZER: &str = "fuzzer --count 100000; bench --interrupts-off";
 
 /// A row of the results, as `--json` writes it.
@@ -208,7 +208,7 @@ pub fn in_portals(project: &Project) -> Result<(Vec<u64>, u64)> {
     Ok((of_portals.map(|(one, _)| one.times).collect(), row.operations))
 }
 
-/// What a portal call and return takes of each kind of [`COSTLY`], and what the book says.
+/// The cost of a portal call and return, of each kind of [`COSTLY`], and the book's figures.
 pub fn costs_of_a_call(project: &Project) -> Result<[Vec<String>; 2]> {
     let system = System::read(project, Path::new(NETWORK_SYSTEM))?;
     let machine = Machine { icount: true, ..Machine::new(MEMORY) };

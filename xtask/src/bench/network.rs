@@ -1,4 +1,4 @@
-//! What a request costs a machine: clients on this host, instructions counted in the emulator.
+//! The cost of a request for a machine: clients on this host, instructions counted in the emulator.
 //!
 //! The machine serves echo (UDP and TCP, port 7: RFC 862), an endless source of bytes (TCP, port 19, as RFC
 //! 864 but for the pattern, which is free) and a web server (TCP, port 80) with a file of 1 KiB called [`PAGE`]. The clients know
@@ -31,7 +31,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// What serves the echoes and the bytes.
+/// The server of the echoes and the bytes.
 pub const NETWORK_COMMAND: &str = "echod";
 /// Path of the file that the web server is asked for.
 pub const PAGE: &str = "kibibyte";
@@ -69,7 +69,7 @@ pub const TCP_BULK: &str = "tcp-bulk";
 pub const TCP_LOOPBACK: &str = "tcp-loopback";
 /// Four pages at a time, on as many connections; per page.
 pub const HTTP_GET_4: &str = "http-get-4";
-/// What is measured from here on any system, and with a service for the loopback.
+/// The rows measured from here on any system, and with a service for the loopback.
 pub const ROWS: [&str; 6] = [FIRST_RESPONSE, HTTP_GET, HTTP_GET_LONG, UDP_ECHO, TCP_ECHO, TCP_BULK];
 
 pub const ALL_ROWS: [&str; 7] = [FIRST_RESPONSE, HTTP_GET, HTTP_GET_LONG, UDP_ECHO, TCP_ECHO, TCP_BULK, TCP_LOOPBACK];
@@ -271,7 +271,7 @@ impl Session<'_> {
         })
     }
 
-    /// What one exchange costs.
+    /// The cost of one exchange.
     fn each(&mut self, mut exchange: impl FnMut() -> Result<()>) -> Result<Share> {
         self.batches(EXCHANGES, |counter| {
             (0..EXCHANGES).try_for_each(|_| {
@@ -281,7 +281,7 @@ impl Session<'_> {
         })
     }
 
-    /// What one of the `number` parts of a batch costs.
+    /// The cost of one of the `number` parts of a batch.
     fn batches(&mut self, number: u64, mut batch: impl FnMut(&mut Counter<UnixStream>) -> Result<()>) -> Result<Share> {
         batch(&mut self.counter)?;
         let counts = (0..BATCHES).map(|_| self.counter.during(&mut batch)).collect::<Result<Vec<_>>>()?;
@@ -298,7 +298,7 @@ fn first_echo(stream: &mut (impl Read + Write)) -> Result<()> {
     client::echo(stream, 0)
 }
 
-/// What so many of the same cost together.
+/// The cost of so many of the same together.
 struct Share(Counts, u64);
 
 /// The counts with the median of instructions.

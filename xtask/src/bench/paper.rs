@@ -15,7 +15,7 @@ pub const BOOK: &str = "docs/book/benchmarks.md";
 
 /// A row of a table of the paper's.
 struct Theirs {
-    /// What the paper calls it.
+    /// Its name in the paper.
     what: &'static str,
     /// Our row that does the same.
     ours: &'static str,
@@ -44,7 +44,7 @@ const SYSTEM: [Theirs; 5] = [
 const TABLES: [(&str, &[Theirs]); 2] =
     [("Table 6.1 of Asbestos on ARM", &LABELS), ("Table 6.2 of Asbestos on ARM", &SYSTEM)];
 
-/// What both ISAs need for a row, if both measured it.
+/// The values of a row on both ISAs, if both measured it.
 fn values(all: &[Results], name: &str) -> Option<[u64; 2]> {
     let value = |isa| {
         let results = all.iter().find(|results| results.isa == isa)?;

@@ -19,9 +19,9 @@ const LINE: f64 = 16.0;
 /// Lines over the same places.
 pub struct Plot<'a> {
     pub title: &'a str,
-    /// What is counted, and in which unit.
+    /// The counted quantity and its unit.
     pub unit: &'a str,
-    /// What the places are.
+    /// The title of the axis of places.
     pub axis: &'a str,
     /// The places, from left to right.
     pub places: &'a [&'a str],
@@ -70,7 +70,7 @@ pub struct Line {
     pub kind: Kind,
 }
 
-/// What a line is drawn as.
+/// The form of a line.
 #[derive(Clone, Copy)]
 pub enum Kind {
     /// In one colour: the first ISA's, for example.

@@ -11,13 +11,13 @@ use std::fs::File;
 use std::path::Path;
 use std::time::{Instant, SystemTime};
 
-/// What is changed, a file of it, and the seconds that are aimed at with two CPUs that do nothing else.
+/// The changes: a description, a file of it, and the seconds that are aimed at with two CPUs that do nothing else.
 const CHANGES: [(&str, &str, u32); 3] = [
     ("a program", "apps/wc/src/main.rs", 4),
     ("a component", "components/names/src/main.rs", 6),
     ("an interface", "crates/protocols/src/file.rs", 15),
 ];
-/// What runs then.
+/// The command that runs then.
 const COMMAND: &str = "true";
 
 /// Measures each change once, after everything was built.

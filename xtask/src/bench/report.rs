@@ -21,12 +21,12 @@ const PICTURES: &str = "docs/book/pictures";
 /// A table of the paper's over a number of domains.
 struct Group {
     title: &'static str,
-    /// What the names of its rows begin with, before a number of domains.
+    /// The beginning of the names of its rows, before a number of domains.
     name: &'static str,
     domains: &'static [&'static str],
-    /// What is measured.
+    /// The quantity measured.
     what: &'static str,
-    /// What the paper says of it.
+    /// The paper's statement.
     paper: &'static str,
     /// A figure of the paper's that belongs to so many of the first places, in cycles.
     cycles: Option<(u64, usize)>,
@@ -144,7 +144,7 @@ fn cells((found, budget): (&Measurement, &Budget)) -> String {
     format!("{} | {}", grouped(found.value), grouped(budget.budget))
 }
 
-/// What was measured of others on x86-64.
+/// The measurements of others on x86-64.
 fn peers(budget: &Budget) -> String {
     let peers: Vec<String> = budget.peers.iter().map(super::Peer::shown).collect();
     if peers.is_empty() { "–".into() } else { peers.join(", ") }

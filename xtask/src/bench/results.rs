@@ -4,7 +4,7 @@ use super::budget::Budget;
 use super::measurement::{Measurement, find};
 use crate::isa::Isa;
 
-/// What was measured on an ISA.
+/// The measurements on an ISA.
 pub struct Results {
     pub isa: Isa,
     pub budgets: Vec<Budget>,
@@ -12,7 +12,7 @@ pub struct Results {
     pub notes: Vec<String>,
 }
 
-/// What is wrong, one line each.
+/// The problems, one line each.
 pub fn found_problems(budgets: &[Budget], measured: &[Measurement]) -> Vec<String> {
     let mut problems = Vec::new();
     for budget in budgets {

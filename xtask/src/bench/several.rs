@@ -27,15 +27,15 @@ const HTTP: &str = "http-4";
 const LOCK: &str = "lock-hold";
 /// All of them.
 pub const ROWS: [&str; 5] = [CALLS, PING_PONG, SHOOTDOWN, HTTP, LOCK];
-/// What is printed besides.
+/// The additional row.
 pub const SPEED_UP: &str = "speed-up";
 
-/// What runs while the lock is watched.
+/// The load while the lock is watched.
 const FUZZER: &str = "fuzzer --count 50000";
 /// Functions that are named of the longest hold.
 const NAMED: usize = 12;
 
-/// What was measured, and lines that say more.
+/// The measurements, and lines that say more.
 #[derive(Default)]
 pub struct Several {
     pub rows: Vec<Measurement>,

@@ -23,7 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// How often a page is asked whether something came true.
 const POLL: Duration = Duration::from_millis(50);
 
-/// What the page is shown on.
+/// The screen that the page is shown on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Screen {
     /// Its name, for people.
@@ -36,7 +36,7 @@ pub struct Screen {
     pub mobile: bool,
 }
 
-/// What the person prefers.
+/// The colour scheme that the person prefers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheme {
     /// Dark on light.
@@ -52,7 +52,7 @@ pub struct Browser {
     messages: Receiver<Value>,
     session: String,
     number: u64,
-    /// What went wrong in the page.
+    /// The errors in the page.
     pub complaints: Vec<String>,
     /// Addresses that the page asked for.
     pub requests: Vec<String>,
@@ -148,7 +148,7 @@ impl Browser {
         }
     }
 
-    /// What it is shown on, and how.
+    /// Sets the screen and the colour scheme.
     pub fn show_on(&mut self, screen: Screen, scheme: Scheme) -> Result<()> {
         let Screen { width, height, mobile, .. } = screen;
         let metrics = json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": mobile });

@@ -15,7 +15,7 @@ const OTHERS: [&str; 2] = ["README.md", "systems/README.md"];
 /// Lists of all pages beside them.
 const LISTS: [&str; 2] = ["docs/book/README.md", "docs/decisions/README.md"];
 
-/// What the check knows of a tree.
+/// The facts about a tree that the check needs.
 struct Tree {
     pages: BTreeMap<PathBuf, Page>,
     /// All files of `docs`, pages and pictures.

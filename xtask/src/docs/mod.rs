@@ -16,7 +16,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// What mdBook is told.
+/// The configuration of mdBook.
 const CONFIGURATION: &str = "[book]\ntitle = \"Cairn\"\nlanguage = \"en\"\nsrc = \"source\"\n\n\
     [output.html]\ndefault-theme = \"light\"\npreferred-dark-theme = \"navy\"\n";
 /// The first page: mdBook puts a copy of the first chapter there, whose links lead nowhere.
@@ -104,7 +104,7 @@ fn is_page(file: &Path) -> bool {
 /// Name of the test that what the crates say of themselves has no mistakes.
 pub const CRATES: &str = "rustdoc";
 
-/// What makes the pages of all crates, as they are for this computer.
+/// The command that makes the pages of all crates, as they are for this computer.
 pub fn documentation(project: &Project) -> Command {
     let mut command = Command::new("cargo");
     command.args(["doc", "--workspace", "--no-deps", "--keep-going", "--target-dir"]).arg(pages(project));

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// A page, as far as links go.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Page {
-    /// What `#anchor` can name in it: its headings, as GitHub writes them there.
+    /// The names that `#anchor` can have in it: its headings, as GitHub writes them there.
     pub anchors: BTreeSet<String>,
     /// Where its links and pictures lead, each with its line, from 1 on.
     pub links: Vec<(usize, String)>,

@@ -15,7 +15,7 @@ pub struct Module {
     pub name: String,
     /// The first sentence of what it says about itself.
     pub about: String,
-    /// Whose it is, if not everybody's.
+    /// The ISA that it belongs to, if not all.
     pub isa: Option<Isa>,
     /// It chooses between the ISAs.
     pub chooses: bool,

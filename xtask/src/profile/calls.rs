@@ -1,11 +1,11 @@
-//! What an instruction does to a stack, and the tree of calls.
+//! The effect of an instruction on a stack, and the tree of calls.
 //!
 //! Sources: Intel SDM volume 2 (CALL, RET, SYSCALL, HLT); Arm ARM (DDI 0487), C4.1 (BL, BLR, RET, SVC, WFI).
 
 use crate::isa::Isa;
 use std::collections::HashMap;
 
-/// What comes after an instruction.
+/// The continuation after an instruction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Step {
     /// The next one, or one that it jumps to.

@@ -1,4 +1,4 @@
-//! What the plugin recorded: see `xtask/counter/src/record.rs`.
+//! The plugin's records: see `xtask/counter/src/record.rs`.
 
 use crate::counter::Executed;
 use anyhow::{Context, Result, bail, ensure};

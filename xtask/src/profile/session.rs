@@ -27,10 +27,10 @@ const REQUESTS: usize = 16;
 const MOST_RECORDS: usize = 5;
 /// Times that a server is asked until it answers: each lasts 2 s at most.
 const TRIES: usize = 10;
-/// What the shell prints when it takes a command: the prompt, and what clears the rest of the line.
+/// The shell's output when it takes a command: the prompt, and what clears the rest of the line.
 const PROMPT: &str = r"\r?cairn:/\S*\$ (\x1b\[K)?";
 
-/// What is profiled.
+/// The work that is profiled.
 #[derive(Clone, Copy)]
 pub enum Work<'a> {
     /// A command for the shell.
@@ -51,13 +51,13 @@ impl fmt::Display for Work<'_> {
     }
 }
 
-/// What came of it.
+/// The result of it.
 pub struct Done {
     /// Instructions from the beginning of the record to where the work begins, and those of the work.
     pub window: (u64, u64),
     /// Instructions that the plugin counted while it recorded.
     pub counted: u64,
-    /// What the command printed.
+    /// The output of the command.
     pub printed: String,
     /// How it ended, for people.
     pub reported: String,
@@ -117,7 +117,7 @@ impl Session<'_> {
         }
     }
 
-    /// What was recorded last.
+    /// The last record.
     fn record(&self) -> Result<Record> {
         Record::parse(&self.plugin.recorded()?)
     }

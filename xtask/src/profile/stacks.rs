@@ -18,7 +18,7 @@ const MOST_LEFT: usize = 64;
 /// A function of the nucleus or of a program.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Function {
-    /// Whose: the place of a file, of which the first is the nucleus's; none if it is nobody's known.
+    /// Its file, by its place, of which the first is the nucleus's; none if it is nobody's known.
     pub file: Option<usize>,
     /// Executed by the nucleus: without a file, the code of portals.
     pub is_nucleus: bool,
@@ -51,7 +51,7 @@ impl Stack {
 pub struct Stacks {
     /// All functions, in the order of their numbers.
     pub functions: Vec<Function>,
-    /// Who called whom.
+    /// The tree of calls.
     pub calls: Calls,
     /// How many instructions were executed on which stack at which address.
     pub counts: BTreeMap<(usize, u64), u64>,

@@ -43,7 +43,7 @@ pub struct Ask {
 
 /// One that can be done.
 struct Client {
-    /// Whom the lines of output name.
+    /// The name in the lines of output.
     name: String,
     /// The connection stays open.
     is_kept: bool,

@@ -1,4 +1,4 @@
-//! What the documents say comes true: the tutorial is done step by step in a copy of the tree, and the
+//! A check of the documents: the tutorial is done step by step in a copy of the tree, and the
 //! transcripts of README and book are typed and compared.
 
 use super::report::{Report, tail};
@@ -27,7 +27,7 @@ const TUTORIALS: [&str; 5] = [
     "docs/book/driver.md",
     "docs/book/network-service.md",
 ];
-/// What is typed, each at a machine of its own.
+/// The documents with input to type, each at a machine of its own.
 const TYPED: [&str; 2] = ["README.md", "docs/book/compartments.md"];
 const MEMORY: &str = "64M";
 /// Time for a transcript.
@@ -89,7 +89,7 @@ fn type_and_compare(project: &Project, image: &Image, document: &str) -> Result<
     let console = Console::Steps { steps: &steps, echo: false };
     let (end, output) = emulator::boot(image, &machine, console, Some(LIMIT))?;
     let found = visible(&String::from_utf8_lossy(&output));
-    // What comes before the first prompt is the greeting.
+    // The greeting comes before the first prompt.
     let first = found.iter().position(|line| prompt_of(line).is_some()).context("no prompt came")?;
     let found = &found[first..];
     for (number, (expected, found)) in expected.iter().zip(found).enumerate() {
@@ -119,7 +119,7 @@ fn prompt_of(line: &str) -> Option<&str> {
     line.get(.."cairn:".len() + end + 2)
 }
 
-/// What to type for a line of the transcript, if something is typed.
+/// The input for a line of the transcript, if something is typed.
 fn step(line: &str) -> Option<Result<Step>> {
     let prompt = prompt_of(line)?;
     let after = Regex::new(&regex::escape(prompt)).context("a prompt");

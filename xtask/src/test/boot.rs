@@ -24,9 +24,9 @@ use std::sync::{Mutex, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// What no run may print: the nucleus is never to panic.
+/// The text that no run may print: the nucleus is never to panic.
 const NEVER: &str = "nucleus panic";
-/// What a run prints if this computer did not get what it should.
+/// The text of a run if this computer did not get what it should.
 const UNSERVED: &str = "host: failed";
 
 /// Everything that the tests need, built.
@@ -71,7 +71,7 @@ pub fn run(project: &Project, cases: &[Case<'_>], boards: Boards, report: &mut R
     }
     let report = Mutex::new(report);
     let run = |case: &Case<'_>| {
-        // What was not built has been reported.
+        // Builds that failed have been reported.
         let Some(built) = builds.get(&case.test.isa) else { return };
         let start = Instant::now();
         let result = run_one(&project.on(case.test.isa), built, case, boards);
@@ -368,7 +368,7 @@ fn rises(rule: &str, lines: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// What a regular expression finds in the lines that it matches, of which there are two or more.
+/// The match of a regular expression in the lines that it matches, of which there are two or more.
 fn found<'l>(key: &str, rule: &str, lines: &[&'l str]) -> Result<Vec<&'l str>> {
     let regex = rule.strip_prefix('/').and_then(|rule| rule.strip_suffix('/'));
     let regex = regex.with_context(|| format!("`{key}` takes \"/expression/\", not {rule}"))?;
@@ -380,7 +380,7 @@ fn found<'l>(key: &str, rule: &str, lines: &[&'l str]) -> Result<Vec<&'l str>> {
     Ok(found)
 }
 
-/// What a regular expression finds is the same in all lines that it matches.
+/// Checks that the match of a regular expression is the same in all lines that it matches.
 fn stays(rule: &str, lines: &[&str]) -> Result<()> {
     let found = found("same", rule, lines)?;
     match found.iter().find(|other| **other != found[0]) {
@@ -389,7 +389,7 @@ fn stays(rule: &str, lines: &[&str]) -> Result<()> {
     }
 }
 
-/// What a regular expression finds is never the same twice.
+/// Checks that the match of a regular expression is never the same twice.
 fn differs(rule: &str, lines: &[&str]) -> Result<()> {
     let mut seen = BTreeSet::new();
     match found("distinct", rule, lines)?.into_iter().find(|found| !seen.insert(*found)) {

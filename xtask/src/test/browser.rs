@@ -32,7 +32,7 @@ const MAX_PICTURE: usize = 150_000;
 /// CPUs of the machine that is tested, and of the one in the pictures.
 const TESTED_CPUS: u32 = 2;
 const SHOWN_CPUS: u32 = 4;
-/// What the machine does meanwhile: a component dies and comes back.
+/// The machine's commands meanwhile: a component dies and comes back.
 const EXEC: &str = "sleep 4; kill status; sleep 600";
 
 const DESK: Screen = Screen { name: "desk", width: 1280, height: 900, mobile: false };
@@ -115,7 +115,7 @@ fn looks_right(browser: &mut Browser, address: &str) -> Result<()> {
     Ok(())
 }
 
-/// What is wrong with the page, as a list of texts: the body of a function in the page.
+/// The errors of the page, as a list of texts: the body of a function in the page.
 const MEASURE: &str = include_str!("measure.js");
 
 /// The page shows what `/status.json` tells: each domain once, in the picture and in the table, with its name and

@@ -16,7 +16,7 @@ use anyhow::{Result, bail, ensure};
 
 /// CPUs of the machines of a test that does not say.
 pub const USUAL: &[u32] = &[1, 2];
-/// What the nucleus can use.
+/// The most CPUs that the nucleus can use.
 const MAX_CPUS: u32 = abi::MAX_CPUS as u32;
 
 /// Which cases are wanted; `None` = each.
@@ -68,7 +68,7 @@ impl<'t> Case<'t> {
         tests.iter().flat_map(|test| Self::of(test, wanted)).collect()
     }
 
-    /// What a name means: a test's cases; with `@` and a number those with so many CPUs, though the test may not ask
+    /// The cases that a name means: a test's cases; with `@` and a number those with so many CPUs, though the test may not ask
     /// for it; with `ISA:` before it those on that ISA. None if there is no such test, or it does not run so.
     pub fn called(tests: &'t [BootTest], name: &str, wanted: Wanted) -> Vec<Self> {
         let Some((test, named)) = parts(name) else { return Vec::new() };
@@ -80,7 +80,7 @@ impl<'t> Case<'t> {
     }
 }
 
-/// What a test is called on an ISA: with the ISA's name, if it is not the first one.
+/// The name of a test on an ISA: with the ISA's name, if it is not the first one.
 pub fn on(isa: Isa, name: &str) -> String {
     if isa == Isa::default() { name.into() } else { format!("{}:{name}", isa.name()) }
 }
@@ -98,7 +98,7 @@ pub fn parts(name: &str) -> Option<(&str, Wanted)> {
     Some((name, Wanted { isa, cpus }))
 }
 
-/// What satisfies two wishes; `None` if nothing does.
+/// The value that satisfies two wishes; `None` if nothing does.
 fn both<T: PartialEq>(one: Option<T>, other: Option<T>) -> Option<Option<T>> {
     match (one, other) {
         (Some(one), Some(other)) if one != other => None,
@@ -125,7 +125,7 @@ impl TestFile {
         }
     }
 
-    /// What is wrong with what it says about CPUs.
+    /// Checks the keys about CPUs.
     pub fn check_cpus(&self) -> Result<()> {
         if let Some(why) = &self.one_cpu {
             ensure!(self.cpus.is_none(), "`one_cpu` says why there is one CPU, and `cpus` names others");

@@ -20,7 +20,7 @@ pub const NAME: &str = "deaths";
 
 /// Time for the machine.
 const LIMIT: Duration = Duration::from_secs(60);
-/// What dies, and then the log.
+/// The commands that cause the deaths, and print the log.
 const COMMANDS: &str =
     "negtest null; negtest panic; negtest null; negtest stack-overflow; kill httpd; sleep 0.1; dmesg";
 /// The backtraces: a fault in a function that calls nothing, a panic, the same fault again, and the deepest recursion.
@@ -82,7 +82,7 @@ fn judge(project: &Project, image: &Image) -> Result<()> {
     for expected in EXPECTED {
         ensure!(Regex::new(expected)?.is_match(&said), "{expected}\ndoes not match\n{said}");
     }
-    // Who was killed was nowhere in particular.
+    // A killed program has no place where it died.
     ensure!(said.matches("\ndomain ").count() == EXPECTED.len(), "more than these died:\n{said}");
     let negtest = image.programs.iter().find(|(name, _)| name == "negtest").context("no program `negtest`")?;
     only_code(&String::from_utf8_lossy(&output), &read(&negtest.1)?)

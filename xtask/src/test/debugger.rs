@@ -20,7 +20,7 @@ use std::time::Duration;
 pub const NAME: &str = "debugger";
 
 const CHAPTER: &str = "docs/book/debugging.md";
-/// What stands before what is typed into gdb.
+/// The prompt before input to gdb.
 const PROMPT: &str = "(gdb) ";
 /// In the chapter: any text, or alone any lines.
 const ANY: &str = "…";
@@ -47,7 +47,7 @@ pub fn verdict(project: &Project) -> Result<Result<()>> {
     Ok(hold(&session, &expected, &block("<!-- console -->")?))
 }
 
-/// What is asked for by a line `./x debug …`.
+/// Parses the options of a line `./x debug …`.
 fn asked(lines: &[String]) -> Result<DebugOptions> {
     let [line] = lines else { bail!("{CHAPTER}: one line starts the machine") };
     let words: Vec<&str> = line
@@ -103,7 +103,7 @@ fn gdb(session: &Session, expected: &[Typed]) -> Result<Vec<String>> {
     let (mut reader, writer) = pipe()?;
     let mut command = Command::new(program);
     command.args(["-nx", "-batch"]).args(words).args(typed).stdin(Stdio::null());
-    // What went wrong is said among the rest.
+    // Errors are printed among the rest.
     command.stdout(writer.try_clone()?).stderr(writer);
     let mut child = command.spawn().with_context(|| format!("cannot start {program}"))?;
     drop(command);
@@ -114,7 +114,7 @@ fn gdb(session: &Session, expected: &[Typed]) -> Result<Vec<String>> {
     Ok(printed.lines().skip_while(|line| !line.starts_with(PROMPT)).map(String::from).collect())
 }
 
-/// What is typed into gdb, and the lines that it prints then.
+/// The input to gdb, and the lines that it prints then.
 #[derive(Debug, PartialEq, Eq)]
 struct Typed {
     command: String,

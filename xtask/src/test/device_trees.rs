@@ -96,7 +96,7 @@ impl Reader<'_> {
         Ok(String::from_utf8_lossy(&bytes[..end]).into_owned())
     }
 
-    /// What follows the token that begins a node.
+    /// Reads what follows the token that begins a node.
     fn node(&mut self) -> Result<Node> {
         let mut node = Node::called(&self.text(self.at)?);
         self.at = (self.at + node.name.len() + 1).next_multiple_of(4);
@@ -241,7 +241,7 @@ fn first_instructions(tree: u64, nucleus: u64) -> Vec<u8> {
     [&tree[..], &nucleus, &jump].concat().iter().flat_map(|word: &u32| word.to_le_bytes()).collect()
 }
 
-/// What the emulator loads in place of kernel, archive and command line: all of it, with a tree that is changed so.
+/// The files that the emulator loads in place of kernel, archive and command line: all of it, with a tree that is changed so.
 pub fn loaded(image: &Image, machine: &Machine, changes: &[String], scratch: &Scratch) -> Result<Vec<String>> {
     let (usual, tree, first) = (scratch.file("usual.dtb"), scratch.file("changed.dtb"), scratch.file("first"));
     let mut command = emulator::command(image.isa);

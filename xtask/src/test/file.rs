@@ -42,15 +42,15 @@ pub struct BootTest {
     pub name: String,
     /// The machine's ISA.
     pub isa: Isa,
-    /// What the file says for this ISA.
+    /// The content of the file for this ISA.
     pub file: TestFile,
 }
 
-/// What stands in the file.
+/// The content of the file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TestFile {
-    /// What it shows, in a line.
+    /// Its description, in a line.
     pub about: String,
     #[serde(default = "default_system")]
     pub system: PathBuf,
@@ -76,7 +76,7 @@ pub struct TestFile {
     pub timeout: f64,
     /// `None` = as usual, or what the system needs for so many CPUs.
     pub memory: Option<String>,
-    /// What it shows is of this ISA only, for this reason.
+    /// The test is of this ISA only, for this reason.
     isa: Option<BTreeMap<Isa, String>>,
     /// Another board than the usual one.
     pub board: Option<String>,
@@ -112,7 +112,7 @@ pub struct TestFile {
     pub time_server: bool,
     #[serde(default)]
     pub emulator: Vec<String>,
-    /// What was fetched agrees with what was printed before and after.
+    /// The fetched figures agree with what was printed before and after.
     #[serde(default)]
     pub figures: bool,
     /// The run is traced, and this is what the trace must show.
@@ -120,12 +120,12 @@ pub struct TestFile {
     /// Changes of the device tree: see [`super::device_trees`].
     #[serde(default)]
     pub fdt: Vec<String>,
-    /// What the other end of the wire does, a scenario of [`super::wire`].
+    /// The behaviour of the other end of the wire, a scenario of [`super::wire`].
     pub wire: Option<String>,
 }
 
 impl TestFile {
-    /// What a file says for an ISA, if it is about it.
+    /// Reads the file for an ISA, if it is about it.
     pub fn read(text: &str, isa: Isa) -> Result<Option<Self>> {
         let mut keys: toml::Table = toml::from_str(text)?;
         let own = Isa::ALL.map(|isa| (isa, keys.remove(isa.name())));

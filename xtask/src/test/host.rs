@@ -38,7 +38,7 @@ struct TestProgram {
     libraries: PathBuf,
 }
 
-/// What a test program said of its tests: name and whether it passed.
+/// A test program's results: name and whether it passed.
 type Results = Vec<(String, bool)>;
 
 /// Runs the host tests, all or those whose names are given.

@@ -17,7 +17,7 @@ pub const STUBS: &str = "tests/isa";
 /// Folders of stubs, and in whose place they are compiled.
 pub const LAYERS: [(&str, &str); 3] =
     [("nucleus", "nucleus/src/arch"), ("saved", "nucleus/src/objects/arch"), ("runtime", "runtime/src/arch")];
-/// What is compiled against them.
+/// The crates that are compiled against them.
 const CRATES: [&str; 2] = ["nucleus", "runtime"];
 
 /// Takes the place of what chooses between the ISAs.
@@ -33,7 +33,7 @@ pub fn check(project: &Project, report: &mut Report) {
         let mut command = Command::new("cargo");
         command.args(["check", "--quiet", "--target", project.isa.nucleus_target()]);
         command.args(CRATES.iter().flat_map(|name| ["--package", name]));
-        // What stubs do not call is not used.
+        // Dependencies that stubs do not call are not used.
         command.arg("--target-dir").arg(copy.target.join("isa")).env("CARGO_ENCODED_RUSTFLAGS", "-Awarnings");
         quietly(&copy, command).context("portable code uses what the layer does not have: see tests/isa")
     });

@@ -15,7 +15,7 @@ pub fn items(source: &str) -> Result<BTreeSet<String>> {
     Ok(found)
 }
 
-/// What encloses items.
+/// The block that encloses items.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Block {
     Module,
@@ -48,7 +48,7 @@ impl<'t> Reader<'t> {
         is_there
     }
 
-    /// What stands between a bracket, which is next, and the one that closes it.
+    /// The tokens between a bracket, which is next, and the one that closes it.
     fn brackets(&mut self) -> Result<&'t [&'t str]> {
         let start = self.at + 1;
         let mut depth = 0_usize;
@@ -258,7 +258,7 @@ fn parameters<'t>(tokens: &[&'t str]) -> Vec<Vec<&'t str>> {
                 all.push(Vec::new());
                 continue;
             }
-            // What came before is the name.
+            // The token before is the name.
             ":" if depth == 0 => {
                 all.last_mut().map(Vec::clear);
                 continue;

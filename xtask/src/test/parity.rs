@@ -49,7 +49,7 @@ pub fn layers() -> Result<Vec<PathBuf>> {
 /// Items of modules, by path below a folder; the first has no name.
 type Offers = BTreeMap<String, BTreeSet<String>>;
 
-/// What an ISA's folder or file offers.
+/// The items that an ISA's folder or file offers.
 fn offers(layer: &Path, isa: &str) -> Result<Offers> {
     let (folder, single) = (layer.join(isa), layer.join(format!("{isa}.rs")));
     match (folder.is_dir(), single.is_file()) {
@@ -70,7 +70,7 @@ fn offers_of(folder: &Path, sources: &[PathBuf]) -> Result<Offers> {
         .collect()
 }
 
-/// What one of two has and the other has not.
+/// The items that one of two has and the other has not.
 fn differences<'t>(ours: &'t Offers, theirs: &'t Offers) -> impl Iterator<Item = String> + 't {
     ours.iter().flat_map(|(module, items)| {
         let there = theirs.get(module);
@@ -93,7 +93,7 @@ fn isa_folders_offer_the_same() -> Result<()> {
     Ok(())
 }
 
-/// What portable code is compiled against by `./x test isa` is the layer, no more and no less.
+/// The layer is exactly what `./x test isa` compiles portable code against.
 #[test]
 fn stubs_offer_the_same() -> Result<()> {
     let stubs = root().join(super::isa::STUBS);

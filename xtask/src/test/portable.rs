@@ -15,7 +15,7 @@ const ASKS: [&str; 2] = ["target_arch", "CARGO_CFG_TARGET_ARCH"];
 /// Is, or leads to, machine code.
 const MACHINE_CODE: [&str; 7] = ["asm", "global_asm", "naked_asm", "naked", "_rdtsc", "__cpuid", "x86_64"];
 
-/// What may, and why. A folder stands for all in it.
+/// The exceptions, with reasons. A folder stands for all in it.
 const ALLOWED: [(&str, &str, &str); 9] = [
     ("nucleus/build.rs", "CARGO_CFG_TARGET_ARCH", "the link script is one of the ISA's folder"),
     ("xtask", "target_arch", "what is asked for is this computer: whether its memory keeps writes in order"),

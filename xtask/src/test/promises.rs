@@ -108,7 +108,7 @@ pub fn cells(text: &str) -> Vec<(usize, Vec<&str>)> {
     .collect()
 }
 
-/// What each row promises.
+/// The promises, one per row.
 fn rows(file: &'static str, text: &str) -> Vec<Promise> {
     let promise = |(line, cells): (usize, Vec<&str>)| {
         let (tests, text) = cells.split_last().filter(|(_, text)| !text.is_empty())?;

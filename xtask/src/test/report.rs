@@ -1,4 +1,4 @@
-//! What passed and what failed, printed as it comes.
+//! The report of passed and failed checks, printed as they come.
 
 use anyhow::Result;
 use std::cmp::Reverse;

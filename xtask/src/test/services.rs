@@ -26,7 +26,7 @@ fn methods(layout: &str) -> Vec<(String, bool)> {
         .collect()
 }
 
-/// What is wrong with the table.
+/// The mistakes in the table.
 fn mistakes(table: &str, methods: &BTreeMap<String, bool>) -> Vec<String> {
     let mut wrong = Vec::new();
     let mut rows = BTreeMap::new();

@@ -17,7 +17,7 @@ const COLUMNS: [(&str, &str); 7] = [
     ("vault_rest", "–"),
 ];
 
-/// What a component has, by name, as the table shows it.
+/// The entries of each component, by name, as the table shows it.
 fn components(text: &str) -> Result<BTreeMap<String, Vec<String>>> {
     let system: toml::Table = toml::from_str(text)?;
     let all = system.get("component").and_then(Value::as_array).into_iter().flatten();

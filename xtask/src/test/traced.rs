@@ -20,7 +20,7 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// What a trace must show.
+/// The expectations of a trace.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Expected {
@@ -32,7 +32,7 @@ pub struct Expected {
 }
 
 impl Expected {
-    /// What the run is to do; `exec` = commands.
+    /// The work of the run; `exec` = commands.
     pub fn work<'a>(&'a self, exec: Option<&'a str>) -> Result<Work<'a>> {
         match (&self.page, exec) {
             (Some(page), None) => Ok(Work::Page(page)),

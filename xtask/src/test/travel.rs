@@ -54,7 +54,7 @@ fn travel(project: &Project, from: Isa, to: Isa) -> Result<()> {
     Ok(())
 }
 
-/// What a machine packs after these commands, with an archive at `/home/tree.cpio`; and what it printed.
+/// Has a machine pack an archive after these commands, with an archive at `/home/tree.cpio`; gives it and the output.
 fn machine(project: &Project, commands: &str, brought: Option<&[u8]>) -> Result<(Vec<u8>, String)> {
     let mut system = System::read(project, Path::new("systems/default.toml"))?;
     let scratch = project.scratch()?;

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use trace::Record;
 
-/// Whose chain: that of a thread with this number, or of the seat of a CPU's scheduler.
+/// The owner of a chain: a thread with this number, or the seat of a CPU's scheduler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Key {
     /// See the type.
@@ -16,7 +16,7 @@ pub enum Key {
 }
 
 impl Key {
-    /// Whom the record is about.
+    /// The chain that the record is about.
     pub fn of(record: &Record) -> Self {
         if record.thread == 0 { Self::Seat(record.cpu) } else { Self::Thread(record.thread) }
     }

@@ -1,4 +1,4 @@
-//! What services and methods are called: a record has the address at which a callee is entered and a number.
+//! The names of services and methods: a record has the address at which a callee is entered and a number.
 //!
 //! The address leads to an interface (`services`), and the interface's golden text says which method has the number. Where one of them
 //! is missing there is less to read, and nothing goes wrong.

@@ -51,15 +51,15 @@ const MOST_PAUSES: usize = 40;
 
 /// A traced run.
 pub struct Traced {
-    /// What it tells.
+    /// The events that it records.
     pub story: Story,
-    /// What services and methods are called.
+    /// The names of services and methods.
     pub labels: Labels,
     /// Status of the commands.
     pub status: u8,
 }
 
-/// What a run is to do.
+/// The work of a run.
 #[derive(Clone, Copy)]
 pub enum Work<'a> {
     /// Commands for the shell.
@@ -70,13 +70,13 @@ pub enum Work<'a> {
 
 /// A run.
 pub struct Run<'a> {
-    /// What to boot.
+    /// The system to boot.
     pub system: &'a System,
     /// Memory of the machine, as QEMU takes it.
     pub memory: &'a str,
     /// CPUs of the machine.
     pub cpus: u32,
-    /// What to do.
+    /// The work to do.
     pub work: Work<'a>,
     /// From the nucleus's first steps on, not only the work.
     pub from_boot: bool,
@@ -131,7 +131,7 @@ pub fn trace(project: &Project, options: &TraceOptions) -> Result<u8> {
     Ok(traced.status)
 }
 
-/// What a picture is of.
+/// The title of a picture.
 fn title(options: &TraceOptions) -> String {
     match &options.web {
         Some(path) => format!("GET /{}", path.trim_start_matches('/')),

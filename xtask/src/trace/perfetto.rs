@@ -232,7 +232,7 @@ impl Writer<'_> {
     }
 }
 
-/// What an interrupt's vector is of.
+/// The source of an interrupt's vector.
 pub fn interrupt(vector: u64) -> String {
     match vector {
         32..=55 => format!("interrupt of line {}", vector - 32),
@@ -241,7 +241,7 @@ pub fn interrupt(vector: u64) -> String {
     }
 }
 
-/// What an error of a call is called.
+/// The name of a call's error.
 fn error_text(status: u64) -> String {
     match abi::Error::from_status(status) {
         Err(error) => error.text().into(),

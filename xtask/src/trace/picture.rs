@@ -18,7 +18,7 @@ const RIGHT: usize = 30;
 const TOP: usize = 96;
 const LANE: usize = 52;
 const BETWEEN: usize = 14;
-/// What an idle time takes at most, however long it is; all of them take at most half of the picture.
+/// The widest that an idle time is drawn, however long it is; all of them take at most half of the picture.
 const IDLE: f64 = 34.0;
 /// Height of a bar within its lane, and how much a frame is moved in for each frame around it.
 const BAR: usize = 14;

@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use std::collections::BTreeMap;
 use trace::{Kind, Record};
 
-/// What a CPU does.
+/// The state of a CPU.
 #[derive(Clone, Copy, Debug)]
 struct Doing {
     who: Who,
@@ -58,7 +58,7 @@ impl Recorder {
         }
     }
 
-    /// What this record says.
+    /// Takes one record.
     pub fn report(&mut self, record: &Record) -> Result<()> {
         self.time = record.time;
         self.cpu = record.cpu;
@@ -138,7 +138,7 @@ impl Recorder {
         known.with_context(|| format!("there is no domain {number}"))
     }
 
-    /// What this CPU does.
+    /// The state of this CPU.
     fn doing(&self) -> Option<&Doing> {
         self.now.get(&self.cpu)
     }

@@ -1,4 +1,4 @@
-//! What the records of a trace tell: who ran when, who called whom, what woke whom.
+//! The story in the records of a trace: who ran when, who called whom, what woke whom.
 
 use std::collections::BTreeMap;
 
@@ -64,7 +64,7 @@ pub struct Call {
     pub ended: Ended,
 }
 
-/// What a CPU does.
+/// The activity of a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Who {
     /// A thread (by its place), in the domain with this number.
@@ -78,7 +78,7 @@ pub enum Who {
 pub struct Span {
     /// Number of the CPU.
     pub cpu: u8,
-    /// What.
+    /// Its activity.
     pub who: Who,
     /// Ticks.
     pub begin: u64,
@@ -120,7 +120,7 @@ pub enum Happening {
     Died(u32, u64),
 }
 
-/// What begins or ends, in the order in which it does.
+/// An event that begins or ends, in the order in which it does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
     /// A call, by its place.
@@ -164,7 +164,7 @@ impl Story {
         self.cpus.len().max(1)
     }
 
-    /// What ticks count. The clock goes on with the instructions of all CPUs, which take turns: of one it counts what
+    /// The unit of ticks. The clock goes on with the instructions of all CPUs, which take turns: of one it counts what
     /// this one executes, of several not only that.
     pub fn unit(&self) -> &'static str {
         if self.cpu_count() > 1 { "ticks" } else { "instructions" }
@@ -175,7 +175,7 @@ impl Story {
         self.cpus.iter().position(|number| *number == cpu).unwrap_or(0)
     }
 
-    /// What people call a domain.
+    /// The name of a domain, for people.
     pub fn name(&self, domain: u32) -> &str {
         self.domains.get(&domain).map_or("?", |domain| &domain.name)
     }

@@ -1,4 +1,4 @@
-//! What happened how often, as tables for a person.
+//! The counts of events, as tables for a person.
 
 use super::labels::Labels;
 use super::story::{Ended, Happening, Step, Story, Who};

@@ -268,7 +268,7 @@ fn each_cpu_has_its_spans() {
     assert_eq!((first.ended, second.ended), (Ended::Returned, Ended::Returned));
     // Each ran all the time that it lasted, on its CPU.
     assert_eq!((first.ran, second.ran), (first.end - first.begin, second.end - second.begin));
-    // What runs on CPU 1 from then on does not run on CPU 0 at the same time.
+    // A thread that runs on CPU 1 from then on does not run on CPU 0 at the same time.
     let moved: Vec<&Span> = story.spans.iter().filter(|span| matches!(span.who, Who::Thread(0, _))).collect();
     assert!(moved.windows(2).all(|pair| pair[0].end <= pair[1].begin), "{moved:?}");
 }
@@ -328,7 +328,7 @@ fn summary_and_picture_have_each_cpu() {
     }
     let picture = picture::draw("two", &story, &Labels::default()).unwrap();
     assert!(picture.contains(">CPU 0<") && picture.contains(">CPU 1<"), "{picture}");
-    // What the clock counts is more than what one of them executes.
+    // The clock counts more than the instructions of one of them.
     assert!(!picture.contains("instructions") && !text.contains("nstructions"), "{text}");
     let busy = story.spans.iter().filter(|span| span.who != Who::Idle).count();
     assert_eq!(picture.matches("class=\"bar\"").count(), 2 * busy, "in the lane and in the strip");

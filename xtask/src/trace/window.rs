@@ -4,7 +4,7 @@ use super::story::Domain;
 use std::collections::BTreeMap;
 use trace::{Kind, Record};
 
-/// What the shell notes in the log when from there on it takes commands.
+/// The shell's note in the log when it begins to take commands.
 const READY: &[u8] = b"ready after ";
 
 /// See the module.

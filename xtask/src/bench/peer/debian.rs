@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 
 /// The kernel: a package without content that needs the newest one.
 const KERNEL: &str = "linux-image-cloud-amd64";
-/// What is asked for, and why.
+/// The packages that are asked for, and why.
 const WANTED: [(&str, &str); 3] = [
     (KERNEL, "the kernel for virtual machines"),
     ("nginx", "the web server"),
@@ -36,7 +36,7 @@ pub struct Package {
 pub struct Unpacked {
     /// The tree.
     pub root: PathBuf,
-    /// What it consists of.
+    /// Its parts.
     pub packages: Vec<Package>,
 }
 
@@ -91,7 +91,7 @@ fn check_tools() -> Result<()> {
     Ok(())
 }
 
-/// What a command prints; an error with what it complains about if it fails.
+/// The output of a command; an error with what it complains about if it fails.
 fn output(command: &mut Command) -> Result<String> {
     let name = command.get_program().to_string_lossy().into_owned();
     let output =
@@ -107,7 +107,7 @@ fn apt_download(folder: &Path, packages: &[Package], options: &[&str]) -> Result
     output(Command::new("apt-get").current_dir(folder).arg("download").args(options).args(exact))
 }
 
-/// What apt's lists say of a package.
+/// The entry of a package in apt's lists.
 fn describe(name: &str) -> Result<Package> {
     let text = output(Command::new("apt-cache").args(["show", "--no-all-versions", name])).with_context(|| {
         format!("apt does not know Debian's package {name}: `apt-get update` (as root) brings its lists up to date")

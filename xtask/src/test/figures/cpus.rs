@@ -27,7 +27,7 @@ struct Thread {
     used: u64,
 }
 
-/// What was printed, or told.
+/// The figures, printed or fetched.
 #[derive(Clone, Debug, Default)]
 pub struct Reading {
     cpus: BTreeMap<u64, Cpu>,
@@ -72,7 +72,7 @@ pub fn agree(before: &Reading, reported: &Reading, after: &Reading, names: &BTre
     Ok(())
 }
 
-/// What the data tell; `home` = the name of a domain.
+/// The figures of the data; `home` = the name of a domain.
 pub fn reported(data: &Value, home: impl Fn(u64) -> Option<String>) -> Result<Reading> {
     let number = |value: &Value, key: &str| value[key].as_u64().with_context(|| format!("no number {key} in {value}"));
     let list = |key: &str| data[key].as_array().with_context(|| format!("no list {key}"));
@@ -102,7 +102,7 @@ pub fn reported(data: &Value, home: impl Fn(u64) -> Option<String>) -> Result<Re
     Ok(reported)
 }
 
-/// What the two programs printed.
+/// The output of the two programs.
 pub fn reading(lines: &[&str]) -> Result<Reading> {
     let mut reading = Reading::default();
     for row in table(lines, "CPU ", is_number).context("cpus")? {

@@ -1,4 +1,4 @@
-//! What `/status.json` tells is what `ps`, `domains`, `frames`, `portals`, `threads` and `cpus` print in the same run.
+//! A comparison of `/status.json` with the output of `ps`, `domains`, `frames`, `portals`, `threads` and `cpus` in the same run.
 //!
 //! The console shows a reading of them, then what the host fetched, then a second reading. What is the same in
 //! both readings must be the same in the data; what moved meanwhile must lie between. The programs that print are
@@ -78,7 +78,7 @@ fn agree(before: &Reading, data: &Value, after: &Reading) -> Result<()> {
     frames(before, &reported, after)?;
     for (number, domain) in &reported.domains {
         let (first, second) = (&before.domains[number], &after.domains[number]);
-        // What `proc` gives to programs is from an account that it made at the start: that does not show here.
+        // The memory that `proc` gives to programs is from an account that it made at the start: that does not show here.
         let charged = [first.charged, domain.charged, second.charged];
         near("memory", charged, slack(&domain.name)).and_then(|()| one(first, domain, second)).with_context(|| {
             format!("domain {number} ({}): {first:?}\nin the data {domain:?}\nthen {second:?}", domain.name)
@@ -139,7 +139,7 @@ fn portals(before: &Reading, reported: &Reading, after: &Reading) -> Result<()> 
     let keys = before.portals.keys().chain(after.portals.keys()).filter(known).chain(reported.portals.keys());
     for key in keys {
         let count = |reading: &Reading| reading.portals.get(key).copied().unwrap_or(0);
-        // What prints is a program of the shell's, which has an entry for it.
+        // The printing program belongs to the shell, which has an entry for it.
         let slack =
             reported.domains.get(&key.0).map_or(0, |domain| slack(&domain.name) + u64::from(domain.name == "shell"));
         near("portals", [count(before), count(reported), count(after)], slack)
@@ -149,7 +149,7 @@ fn portals(before: &Reading, reported: &Reading, after: &Reading) -> Result<()> 
     Ok(())
 }
 
-/// What the data tell.
+/// The figures of the data.
 fn reported(data: &Value) -> Result<Reading> {
     let number = |value: &Value, key: &str| value[key].as_u64().with_context(|| format!("no number {key} in {value}"));
     let list = |key: &str| data[key].as_array().with_context(|| format!("no list {key}"));
@@ -182,7 +182,7 @@ fn reported(data: &Value) -> Result<Reading> {
     Ok(reported)
 }
 
-/// What the programs printed.
+/// The output of the programs.
 fn reading(lines: &[&str]) -> Result<Reading> {
     let mut reading = Reading::default();
     for row in table(lines, "DOMAIN  PARENT", is_number).context("ps")? {

@@ -1,4 +1,4 @@
-//! Who imports whom: the files of a crate, and between them the imports of what ships.
+//! The graph of imports: the files of a crate, and between them the imports of what ships.
 //!
 //! An import is a path to an item of another file, in a `use` or in the code. Three things are none: the declaration of a
 //! module, a `use` of a module (the paths through it are), and a re-export, because a name is followed to the file
@@ -53,10 +53,10 @@ struct Module {
     file: usize,
     parent: Option<usize>,
     children: BTreeMap<String, usize>,
-    /// What it defines, in functions as well.
+    /// The items that it defines, those in functions included.
     items: BTreeSet<String>,
     uses: Vec<Use>,
-    /// What is neither a `use` nor another module.
+    /// The tokens that are neither a `use` nor another module.
     code: Vec<Token>,
 }
 
@@ -69,7 +69,7 @@ struct Use {
     is_reexport: bool,
 }
 
-/// What a path leads to.
+/// The target of a path.
 #[derive(PartialEq, Eq)]
 enum Target {
     Module(usize),
@@ -85,7 +85,7 @@ const DEFINES: [&str; 9] = ["fn", "struct", "enum", "union", "trait", "const", "
 const BEGINS: [&str; 7] = ["pub", "mod", "use", "impl", "unsafe", "extern", "async"];
 /// No path has more parts.
 const LONGEST: usize = 12;
-/// What was looked up on the way to an item: in which module, and which path.
+/// The paths that were looked up on the way to an item, each with its module.
 type Seen = BTreeSet<(usize, Vec<String>)>;
 
 impl Crate {
@@ -201,7 +201,7 @@ impl Crate {
         }
     }
 
-    /// What a path means in a module; nothing if it leads out of the crate.
+    /// The meaning of a path in a module; nothing if it leads out of the crate.
     fn resolve(&self, module: usize, path: &[String], seen: &mut Seen) -> Vec<Target> {
         let Some((first, rest)) = path.split_first() else { return vec![Target::Module(module)] };
         match first.as_str() {
@@ -258,7 +258,7 @@ impl Crate {
     }
 }
 
-/// What is only for tests.
+/// The attribute of code that is only for tests.
 const TEST: [&str; 7] = ["#", "[", "cfg", "(", "test", ")", "]"];
 
 /// Whether what follows has an attribute that says in which file it is: that of another crate, which is none of this one's.

@@ -80,7 +80,7 @@ pub fn check(project: &Project, workspace: &Workspace, report: &mut Report) {
     });
 }
 
-/// What is wrong with these, or with the list.
+/// The complaints about these, or about the list.
 fn complaints(units: &[Unit], list: &List) -> Vec<String> {
     let mut complaints = Vec::new();
     let rows: Vec<&Excepted> = list.import.iter().collect();

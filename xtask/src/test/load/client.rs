@@ -16,7 +16,7 @@ const MAX_HEAD: usize = 4096;
 /// A connection.
 pub struct Client {
     stream: TcpStream,
-    /// What came and belongs to no answer yet.
+    /// Bytes that came and belong to no answer yet.
     input: Vec<u8>,
 }
 
@@ -27,7 +27,7 @@ pub struct Answer {
     /// Version, as `HTTP/1.1`.
     pub version: String,
     fields: Vec<(String, String)>,
-    /// What follows the head.
+    /// The bytes that follow the head.
     pub body: Vec<u8>,
 }
 

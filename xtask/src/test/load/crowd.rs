@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 /// How long one page may take while all ask.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Who is connected asks at such intervals while the others connect: the server closes a connection that says nothing for a
+/// How often a connected client asks while the others connect: the server closes a connection that says nothing for a
 /// minute, and a slow computer takes longer for all of them.
 const QUIET: Duration = Duration::from_secs(20);
 

@@ -34,7 +34,7 @@ pub struct Span {
     pub to: Instant,
 }
 
-/// What happened.
+/// The record of a request.
 #[derive(Default)]
 pub struct Record {
     /// Requests that were answered with the right bytes.

@@ -41,7 +41,7 @@ pub fn hostile(site: &Site) -> Result<Vec<String>> {
     Ok(lines)
 }
 
-/// What is answered with a status and the end of the connection.
+/// The requests answered with a status and the end of the connection.
 fn refused() -> Vec<(&'static str, Vec<u8>, u16)> {
     let text = |text: &str| text.as_bytes().to_vec();
     let fields = |fields: &str| request("GET", "/", fields).into_bytes();
@@ -164,7 +164,7 @@ fn ranges(site: &Site) -> Result<()> {
         has(&answer, 416, "content-range", &format!("bytes */{size}")).context(range)?;
         ensure!(answer.body.is_empty(), "a refusal with a body");
     }
-    // What is no range is none, and of several parts the whole file may be sent (RFC 9110, 14.2).
+    // A malformed range counts as none, and of several parts the whole file may be sent (RFC 9110, 14.2).
     for fields in ["Range: lines=0-1\r\n", "Range: bytes=9-1\r\n", "Range: bytes=x\r\n", "Range: bytes=0-1,3-4\r\n"] {
         let answer = ask(&mut client, fields)?;
         ensure!(answer.status == 200 && answer.body == index, "{fields}: {}", answer.status);
@@ -251,7 +251,7 @@ fn byte_by_byte(site: &Site) -> Result<()> {
     client.expect(site.index(), soon()).map(drop)
 }
 
-/// What is not there leaves the connection as it was.
+/// A request for a missing file leaves the connection as it was.
 fn absent(site: &Site) -> Result<()> {
     let mut client = Client::connect(site.port)?;
     for path in ["/absent", "/index.html/more", "/index.htm"] {

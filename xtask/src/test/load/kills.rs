@@ -84,7 +84,7 @@ fn judge(kills: &[Kill], record: &Record) -> Result<Vec<String>> {
         // without an answer, since what the one before had answered may still be on its way.
         let later = record.served.iter().filter(|span| span.from >= kill.alive);
         let back = later.map(|span| span.to).min().context("nobody was served after the last kill")?;
-        // Whoever is killed next before that lengthens the outage: what is longer counts for that kill.
+        // The next component, if it is killed before that, lengthens the outage: a longer one counts for that kill.
         let next = kills.get(number + 1).map(|next| next.at);
         let last = next.map_or(kill.at + LONGEST, |next| next.min(kill.at + LONGEST));
         let (gap, gap_end) = gap(record, kill.at, last, next);
@@ -104,7 +104,7 @@ fn judge(kills: &[Kill], record: &Record) -> Result<Vec<String>> {
             failed,
             gap.as_millis()
         ));
-        // What was lost when it died is missed a little later: for a second requests may fail, whoever answers others.
+        // Data that was lost when it died is missed a little later: for a second requests may fail, whoever answers others.
         outages.push(Span { from: kill.at - BLUR, to: end.max(kill.at + LONGEST) + BLUR });
     }
     let during = |span: &Span| outages.iter().any(|outage| span.from <= outage.to && span.to >= outage.from);

@@ -28,7 +28,7 @@ impl Site {
         Ok(Self { port, files })
     }
 
-    /// What stands at `/`.
+    /// The page at `/`.
     pub fn index(&self) -> &[u8] {
         self.files.get("/").map_or(&[], Vec::as_slice)
     }

@@ -58,7 +58,7 @@ fn reader(site: &Site) -> Result<()> {
         client.more_into(&mut [0], Instant::now() + PATIENCE)?;
         thread::sleep(PAUSE);
     }
-    // What is on the way still comes, and then the end: all of it would come from who gave nobody up.
+    // The bytes on the way still come, and then the end: all of it would come from a server that gave nobody up.
     let mut bytes = vec![0; 1 << 16];
     let outcome = loop {
         match client.more_into(&mut bytes, Instant::now() + PATIENCE) {

@@ -27,7 +27,7 @@ const SAMPLE: usize = 6;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Mutant {
-    /// What it does, in a few words.
+    /// Its description, in a few words.
     pub name: String,
     file: PathBuf,
     find: String,
@@ -192,7 +192,7 @@ mod tests {
         (0..count).map(mutant).collect()
     }
 
-    /// What can be said of the list without building anything: trying it takes long.
+    /// Checks the list without building anything: trying it takes long.
     #[test]
     fn the_list_fits_the_tree() -> Result<()> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");

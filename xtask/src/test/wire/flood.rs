@@ -14,7 +14,7 @@ const WORK: &str = "sleep --busy 1 & sleep --busy 1";
 const ALONE: u64 = 80;
 const SHARE: u64 = 30;
 const AT_LEAST: u64 = 15;
-/// What nobody who is flooded leaves to others without being made to.
+/// Programs that still work for more percent than this are not flooded.
 const FLOODED: u64 = 75;
 /// So often a flood is tried.
 const TRIES: usize = 3;

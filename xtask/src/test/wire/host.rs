@@ -31,7 +31,7 @@ pub struct Host<'a> {
     pub cpus: u32,
     /// Numbers for scenarios.
     pub random: Random,
-    /// What the name server was asked.
+    /// The questions that the name server was asked.
     pub names: Names,
     /// How the DHCP server answers; `None` = not at all.
     pub lease: Option<Lease>,
@@ -220,7 +220,7 @@ impl<'a> Host<'a> {
         self.console.printed()
     }
 
-    /// What the console has shown since then.
+    /// The console's output since then.
     pub fn printed_since(&self, from: usize) -> String {
         self.console.since(from)
     }

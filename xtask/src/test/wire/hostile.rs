@@ -193,7 +193,7 @@ fn sizes(host: &mut Host<'_>) -> Result<()> {
         let longer = Four::new(ROUTER, UDP).frame(&vec![1; length - 34]);
         host.inject([longer, vec![0; length]])?;
     }
-    // Whoever gave these back would send frames that are too long.
+    // A host that returned these would send frames that are too long.
     for length in [1441, 1442, 1443, 1460, 1600, 1900, 1960] {
         let body = [&b"\0\x01\0\x01"[..], &vec![7; length]].concat();
         let body = icmp_six(ROUTER_LINK, MACHINE_LINK, 128, 0, &body);

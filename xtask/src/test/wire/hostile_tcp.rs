@@ -94,7 +94,7 @@ fn options(host: &mut Host<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Who does not see the connection can neither end it nor say anything in it.
+/// A sender that does not see the connection can neither end it nor say anything in it.
 fn guesses(host: &mut Host<'_>) -> Result<()> {
     let mut client = Client::new(host, 4, 80);
     let first = client.open(host, &[])?;
@@ -147,7 +147,7 @@ fn around(host: &mut Host<'_>) -> Result<()> {
             segment.acknowledged = near(host, first.sequence.wrapping_add(1));
             segment.window = [0, 1, 1000, 0xffff][host.random.below(4) as usize];
             if host.random.below(3) == 0 {
-                // What was taken already (RFC 2018), as many ranges as there is room for, and times.
+                // Ranges that were taken already (RFC 2018), as many as there is room for, and times.
                 segment.options = [&[1, 1, 5, 26][..], &host.random.bytes(24)].concat();
             } else if host.random.below(3) == 0 {
                 segment.options = [&[1, 1, 8, 10][..], &host.random.bytes(8)].concat();

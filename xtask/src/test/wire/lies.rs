@@ -156,7 +156,7 @@ pub fn neighbours(host: &mut Host<'_>) -> Result<()> {
             host.inject([services::advertisement(prefix, bits, 0)])?;
         }
     }
-    // What follows is no end: options of length 0, options that are longer than the message.
+    // Malformed options follow: of length 0, or longer than the message.
     for kind in 133..=137 {
         for option in 0..8_u8 {
             for length in [0, 1, 2, 4, 31, 255] {

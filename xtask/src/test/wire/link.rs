@@ -16,7 +16,7 @@ const FRAME: usize = 1514;
 /// Bytes of the longest datagram that is read.
 const LONGEST: usize = 1 << 16;
 
-/// What happens to frames, each in percent.
+/// The faults of frames, each in percent.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Faults {
     /// Lost.
@@ -54,9 +54,9 @@ pub struct Link {
     pub inbox: VecDeque<Vec<u8>>,
     outbox: VecDeque<Vec<u8>>,
     late: Vec<(Instant, Way, Vec<u8>)>,
-    /// What happens to frames from now on.
+    /// The faults of frames from now on.
     pub faults: Faults,
-    /// What happened.
+    /// The faults that happened.
     pub happened: Happened,
     random: Random,
     /// Frames are shown.

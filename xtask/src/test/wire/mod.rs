@@ -44,7 +44,7 @@ const SEED: &str = "CAIRN_WIRE_SEED";
 /// Bytes of a path of a socket, at most (unix(7)).
 const LONGEST_PATH: usize = 107;
 
-/// What is prepared for a run: pages, sockets.
+/// The parts prepared for a run: pages, sockets.
 pub struct Prepared {
     /// Holds the pages.
     _scratch: Scratch,
@@ -53,7 +53,7 @@ pub struct Prepared {
 
 impl Drop for Prepared {
     fn drop(&mut self) {
-        // What is left of it is seen among temporary files.
+        // Remains of it are seen among temporary files.
         let _ = std::fs::remove_dir_all(&self.folder);
     }
 }

@@ -11,7 +11,7 @@ pub struct Client {
     pub address: Ipv4Addr,
     /// Its next segment, without flags and payload.
     pub next: Segment,
-    /// What came in order.
+    /// The bytes that came in order.
     pub came: Vec<u8>,
     /// The machine has said all.
     pub finished: bool,

@@ -1,4 +1,4 @@
-//! What a network offers: addresses by DHCP and by router advertisements, names by DNS.
+//! The services of a network: addresses by DHCP and by router advertisements, names by DNS.
 
 use super::frames::{
     self, MACHINE, MACHINE_HARDWARE, NAME_SERVER, OUR_HARDWARE, ROUTER, ROUTER_LINK, ROUTER_SIX, icmp_six, six,
@@ -92,7 +92,7 @@ pub fn dhcp_message(message_type: DhcpMessageType, transaction: u32, lease: Leas
     bytes
 }
 
-/// What the name server knows.
+/// The names that the name server knows.
 ///
 /// | name | |
 /// |---|---|

@@ -114,7 +114,7 @@ fn refused(host: &mut Host<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Who has asked and says no more still gets the whole answer.
+/// A client that has asked and says no more still gets the whole answer.
 fn half_closed(host: &mut Host<'_>) -> Result<()> {
     let mut client = Client::new(host, 102, 80);
     client.open(host, &[])?;

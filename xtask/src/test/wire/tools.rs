@@ -93,7 +93,7 @@ fn pings(host: &mut Host<'_>) -> Result<()> {
     lost.map(drop)
 }
 
-/// What a server of one connection answers, then closes.
+/// Serves one connection with this answer, then closes it.
 fn serve_once(host: &mut Host<'_>, command: &str, answer: &[u8]) -> Result<(u8, String)> {
     let handle = host.listen(8000)?;
     let from = host.begin(command)?;
@@ -126,7 +126,7 @@ fn answer_once(host: &mut Host<'_>, handle: SocketHandle, answer: &[u8]) -> Resu
         if rest.is_empty() {
             socket.close();
         }
-        // Who has heard enough closes before the end.
+        // A client that has heard enough closes before the end.
         Ok((rest.is_empty() && socket.send_queue() == 0 || !socket.is_active()).then_some(()))
     })
 }
