@@ -292,7 +292,7 @@ pub fn message_of_bytes() -> Result<Row, String> {
 /// A page of bytes to the peer, which reads each word: without what its loop takes, which is measured here, where it is the same code.
 pub fn page() -> Result<Row, String> {
     peer::start()?;
-    // Two contents in turn: what is read cannot be what was read before.
+    // Two contents in turn: no read returns the value of the read before.
     let contents = [0x5a, 0xa5].map(|byte| vec![byte; PAGE_BYTES]);
     let sums = [&contents[0], &contents[1]].map(|bytes| peer::sum(bytes));
     let (mut round, mut right) = (0, true);

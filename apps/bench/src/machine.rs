@@ -99,7 +99,7 @@ fn own(domain: &info::Domain, domains: &[(String, info::Domain)]) -> u64 {
         other.number != domain.number && (other.parent == domain.number || domain.number == ROOT && other.parent == 0)
     };
     let passed: u64 = domains.iter().filter(|(_, other)| is_child(other)).map(|(_, other)| other.limit).sum();
-    // The account of the vault belongs to no domain: what it may have, which is a little more than the pages of files.
+    // The account of the vault belongs to no domain: its limit is a little more than the pages of files.
     let vault = match domain.number {
         ROOT => runtime::stream::FILE_SYSTEM.room().map_or(0, |(_, pages)| pages + pages.div_ceil(31)),
         _ => 0,

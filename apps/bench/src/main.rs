@@ -76,7 +76,7 @@ are guest instructions only under ./x bench (or ./x run --icount).
 /// Measures one row.
 type Benchmark = fn() -> Result<Row, String>;
 
-/// The rows that the shipped build can measure, by name. What reads the log comes first: the log forgets. Then comes the
+/// The rows that the shipped build can measure, by name. Rows that read the log come first: the log forgets. Then comes the
 /// shape that nobody has asked for yet.
 const BENCHMARKS: &[(&str, Benchmark)] = &[
     ("boot", machine::boot),

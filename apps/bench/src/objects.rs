@@ -65,7 +65,7 @@ pub fn spawn() -> Result<Row, String> {
 
 /// A file: made, a page written and read back, removed.
 pub fn file() -> Result<Row, String> {
-    // Two contents in turn: what is read cannot be what was read before.
+    // Two contents in turn: no read returns the value of the read before.
     let pages = pages_of(&[0x5a, 0xa5]);
     let contents = [&pages[0].0, &pages[1].0];
     let mut room = pages_of(&[0]);
@@ -110,7 +110,7 @@ fn pages_of(bytes: &[u8]) -> Vec<Page> {
 pub fn file_read() -> Result<Row, String> {
     const PATH: &str = "/tmp/bench-read";
     let text = |error: protocols::Failure<_>| error.to_string();
-    // Two contents in turn: what is read cannot be what was read before.
+    // Two contents in turn: no read returns the value of the read before.
     let contents = pages_of(&[0x5a, 0xa5]);
     let sums = [peer::sum(&contents[0].0), peer::sum(&contents[1].0)];
     let entry = Owned::new(FILE_SYSTEM.create(PATH, TRUNCATE).map_err(text)?.into());

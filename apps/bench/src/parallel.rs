@@ -1,6 +1,6 @@
 //! Operations on several CPUs. Each row is measured in a run of its own, on a machine with as many CPUs as it takes.
 //!
-//! The counter of instructions counts those of all CPUs together: what a row tells is what all of them execute. While
+//! The counter of instructions counts those of all CPUs together: a row shows what all of them execute. While
 //! instructions are counted, CPUs take turns, and one that waits must say so with `pause`: it hands its turn on at once.
 
 use alloc::string::{String, ToString};

@@ -155,7 +155,7 @@ pub fn empty_domain() -> Result<Row, String> {
     Ok(Row::bytes(frames * PAGE_BYTES as u64).with("frames", frames))
 }
 
-/// Bytes that an entry takes: what is charged for a full table, by entry. Copies of one semaphore fill it.
+/// Bytes that an entry takes: the charge for a full table, divided by entries. Copies of one semaphore fill it.
 pub fn entry() -> Result<Row, String> {
     let text = |error: Error| error.to_string();
     let empty = Empty::new().map_err(text)?;

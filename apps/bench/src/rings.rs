@@ -1,6 +1,6 @@
 //! Rings of domains: each passes on to the next, by a yield, a semaphore or a byte in a pipe.
 //!
-//! As in the paper on Pebble, each domain of a ring has one thread, and this program is one of them. What is measured is one
+//! As in the paper on Pebble, each domain of a ring has one thread, and this program is one of them. Each row measures one
 //! hop. Each ring goes round until there were [`HOPS`], so that a hop of a long ring is not measured by fewer.
 
 use alloc::boxed::Box;

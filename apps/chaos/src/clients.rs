@@ -1,4 +1,4 @@
-//! `chaos --clients`: what becomes of a server whose clients are killed, cancelled and run into deadlines at random instants,
+//! `chaos --clients`: tests a server whose clients are killed, cancelled and run into deadlines at random instants,
 //! several threads at a time, in whatever they call.
 //!
 //! | way | what happens to a call |
@@ -146,7 +146,7 @@ fn spawn_and_end() -> Result<(), String> {
     }
 }
 
-/// Opens a session of the network and a port in it, and closes both. What is cut off leaves sessions, which end after a while.
+/// Opens a session of the network and a port in it, and closes both. A client that is cut off leaves sessions, which end after a while.
 fn use_session() -> Result<(), String> {
     static NET: Calls = Connection::named("net");
     let session = match NetClient(&NET).open(Delegate::entry(Entry::ACCOUNT.0, abi::rights::ALL)) {
@@ -333,7 +333,7 @@ fn with_threads(
             outcome = Err("no call has ended".to_string());
         }
     }
-    // A server that hangs would keep us for ever, too: who is not answered is cut off.
+    // A server that hangs would keep us for ever, too: a client without an answer is cut off.
     if outcome.is_err() {
         core::mem::forget(threads);
     } else {

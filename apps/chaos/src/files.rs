@@ -2,7 +2,7 @@
 //!
 //! The expected content of a file follows from its number, its version and its length, so it needs no memory.
 //! An operation whose server dies is repeated: it may be done twice, so a removal may find nothing left and a record may
-//! stand twice. What it may not be is acknowledged and not done.
+//! stand twice. It must not be acknowledged and not done.
 
 use alloc::format;
 use alloc::string::String;

@@ -4,7 +4,7 @@
 //! The load runs below our own priority: when we wake at a random time, whatever of it runs is interrupted
 //! wherever it is, in a call to the victim above all (a call runs with its caller's priority). After most
 //! kills we wait until the victim is back and each load went on; the next kill after the others comes while
-//! the victim starts. What was acknowledged to the load is compared in the end.
+//! the victim starts. All that was acknowledged to the load is compared in the end.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]

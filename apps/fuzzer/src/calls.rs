@@ -6,7 +6,7 @@ use runtime::arch;
 use fuzzer::histogram::{self, Histogram};
 use tool::random::Random;
 
-/// First index of the things: what the runtime uses stands before.
+/// First index of the things: the runtime's entries stand before.
 pub const FIRST: u64 = 192;
 /// Indices that are used.
 pub const THINGS: u64 = 48;
@@ -46,7 +46,7 @@ impl Child {
     /// As [`Self::call`], uncounted.
     pub fn enter(&self, index: usize, words: [u64; 6]) -> u64 {
         let first: [u64; MESSAGE_WORDS] = [words[0], words[1], words[2], words[3], words[4]];
-        // SAFETY: what is drawn names nothing that this program lives on, see [`crate::child`].
+        // SAFETY: the drawn operands name nothing that this program lives on, see [`crate::child`].
         unsafe { arch::call(index, first, Control(words[5])).0 }
     }
 }

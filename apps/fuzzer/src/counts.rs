@@ -4,7 +4,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 use fuzzer::histogram::{COLUMNS, Histogram, ROWS};
 
-/// Pages of its own: whoever may count can change nothing else.
+/// Pages of its own: a domain that may count can change nothing else.
 #[repr(C, align(4096))]
 pub struct Counts([[AtomicU64; COLUMNS]; ROWS]);
 

@@ -190,7 +190,8 @@ impl Child {
         self.call(op::LABEL, [way, 0, 0, 0, 0, 0]);
     }
 
-    /// Labels for what is new: an account, and a domain. Who floats would be tainted by an account at level 2, and reach nobody any more.
+    /// Labels for new objects: an account, and a domain. An account at level 2 would taint a floating domain, which would reach nobody any
+    /// more.
     fn labels_of_others(&mut self, handle: u64) {
         self.call(op::LABEL, [op::LABEL_EXPLICIT, 1, 0, 0, 0, 0]);
         let [send, receive, account, domain] = [OWN, OWN + 1, OWN + 2, OWN + 3];

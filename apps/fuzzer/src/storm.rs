@@ -2,7 +2,7 @@
 //! that call them, and a director that kills, cuts, revokes, unmaps and rebuilds in the middle of it.
 //!
 //! Minions get every page, their code included, from a pager of ours when they touch it, so upcalls are part of it.
-//! Everything has a bounded life: what waits for ever is cancelled, killed or loses its semaphore sooner or later, and
+//! Everything has a bounded life: a wait for ever is cancelled, killed or loses its semaphore sooner or later, and
 //! at the end all of it goes.
 
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -258,7 +258,7 @@ impl Storm {
         child.call(op::DOMAIN_SET, [it, op::SET_FAULT_RANGE, 1, layout::PROGRAM_END, layout::USER_END, 0]);
         child.call(op::DOMAIN_SET, [it, op::SET_DEATH_SEMAPHORE, SHARED, 0, 0, 0]);
         child.call(op::PORTAL_NEW, [it, pager.0 as u64, minion, layout::PAGE_FAULT[0] as u64, 0, 0]);
-        // Now and then another minion is the pager of the window: what it answers is anything.
+        // Now and then another minion is the pager of the window: its answer is anything.
         let other = child.random.below(MINIONS);
         let of_window = if child.random.once_in(8) { service(other) } else { pager.0 as u64 };
         child.call(op::PORTAL_NEW, [it, of_window, minion, layout::PAGE_FAULT[1] as u64, 0, 0]);

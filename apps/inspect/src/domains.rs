@@ -1,4 +1,4 @@
-//! `domains`: what the nucleus keeps for each domain.
+//! `domains`: the nucleus's record of each domain.
 
 use alloc::string::ToString;
 

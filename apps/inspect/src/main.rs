@@ -7,7 +7,7 @@
 //! | [`cpus`] | CPUs |
 //! | [`df`] | room for files |
 //! | [`dmesg`] | the kernel log |
-//! | [`domains`], [`ps`] | domains: what the nucleus keeps for each, and what they use |
+//! | [`domains`], [`ps`] | domains: the nucleus's record of each, and their use of resources |
 //! | [`frames`] | where every frame is |
 //! | [`portals`] | who can call whom |
 //! | [`threads`] | threads |

@@ -1,4 +1,4 @@
-//! `top`: what each domain does right now.
+//! `top`: the current activity of each domain.
 
 use alloc::collections::BTreeMap;
 use alloc::format;
@@ -102,7 +102,7 @@ pub fn main(mut arguments: Arguments) -> u8 {
     let mut left = count.unwrap_or(u64::MAX);
     while left > 0 {
         let _ = stream::STDOUT.lock().flush();
-        // A key comes before the time is over: what is shown then is of less time.
+        // A key comes before the time is over: the interval shown is shorter then.
         match op::p(woken, op::clock() + pause) {
             Ok(()) | Err(Error::Timeout) => {}
             Err(error) => return arguments.fail("keys", error),

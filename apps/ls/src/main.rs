@@ -1,4 +1,4 @@
-//! `ls [-l] [-a] [PATH…]`: what is in a directory; `label [PATH…]`: compartments.
+//! `ls [-l] [-a] [PATH…]`: lists a directory; `label [PATH…]`: compartments.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]

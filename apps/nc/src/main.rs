@@ -103,7 +103,7 @@ fn exchange(session: &Session, stream: Stream, sends: bool) -> Result<(), String
             .and_then(|()| stream::STDOUT.lock().flush())
             .map_err(|cause| cause.to_string())?;
     }
-    // A sender that still waits for input ends with the program. What was sent arrives all the same, and then the end.
+    // A sender that still waits for input ends with the program. The bytes sent arrive all the same, and then the end.
     drop(sender);
     let _ = stream.close();
     Ok(())

@@ -235,7 +235,7 @@ fn map_to(source: u64, destination: u64, order: u64, rights: u64) -> Outcome {
 }
 
 fn map(to: Entry, source: u64, destination: u64, order: u64, rights: u64) -> Outcome {
-    // SAFETY: what is mapped elsewhere is code or constant, for reading, or refused.
+    // SAFETY: mappings elsewhere are of code or constants, for reading, or refused.
     unsafe { operation::map(to, source, destination, order, rights) }
 }
 

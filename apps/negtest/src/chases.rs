@@ -149,7 +149,7 @@ const DRAWN: u64 = FREE_START;
 const OTHERS: u64 = 0x4000_0000;
 const BACK: u64 = 0x5000_0000;
 
-/// Maps what is derived from the page to the places that were unmapped: what was mapped last goes first.
+/// Maps what is derived from the page to the places that were unmapped: the last mapping goes first.
 fn maps(_: usize) {
     let holder = Entry(HOLDER.load(Ordering::SeqCst));
     let mut place = OTHERS + COPIES as u64 * PAGE;

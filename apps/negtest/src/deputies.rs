@@ -407,7 +407,7 @@ fn ticket_swapped() -> Result<String, String> {
     const LOWEST: Schedule = Schedule { priority: 0, slice: 10_000 };
     /// The source of memory may have one index at hand for each of its activations; a later one is the index that became free.
     const TICKETS: usize = 3;
-    /// A slice of the other thread is twice as long. Who waits for it has its turn before, if the computer is not slow.
+    /// A slice of the other thread is twice as long. A thread that waits for it has its turn before, if the computer is not slow.
     const LATE: u64 = 5_000_000;
     const MOST_LATE: u64 = ROUNDS / 100;
     let memory = Sigma0Client(Direct(Entry::SIGMA0));

@@ -128,7 +128,7 @@ impl Purse {
         taken
     }
 
-    /// Tries with 0, 1, 2 … frames. What is done is undone, which must leave so many frames as were given, and
+    /// Tries with 0, 1, 2 … frames. All is undone, which must leave so many frames as were given, and
     /// `more`. Gives how many it took.
     fn sweep(&self, more: u64, attempt: impl Fn() -> End, undo: impl Fn()) -> Result<u64, String> {
         for frames in 0..=MOST {
@@ -300,7 +300,7 @@ fn twice<T>(work: impl Fn(&Purse) -> Result<T, String>) -> Result<T, String> {
     work(&poor.purse())
 }
 
-/// Mappings are paid for by who maps, tables by who gets them: what cannot be mapped leaves no table either.
+/// The mapping domain pays for mappings, the receiving one for tables: a failed mapping leaves no table either.
 fn mappings() -> Result<String, String> {
     /// More than fit in two pages of small objects: one may have room from before.
     const COUNT: u64 = 130;
@@ -471,7 +471,7 @@ fn spawn() -> Result<String, String> {
     ))
 }
 
-/// Frames that are left for programs: what can be given to programs that never run.
+/// Frames that are left for programs: as many as can be given to programs that never run.
 fn left() -> Result<u64, String> {
     /// Of one program. Suffices to load it.
     const SOME: u64 = 256;

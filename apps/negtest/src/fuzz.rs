@@ -99,7 +99,7 @@ impl Load {
     }
 }
 
-/// One message. What comes of it is the server's answer, whatever that is; only whether there was one counts.
+/// One message. Its result is the server's answer, whatever that is; only whether there was one counts.
 fn send(entry: Entry, method: u64, random: &mut Random, load: &mut Load) -> Result<(), Error> {
     let mut lengths: [u64; 3] = core::array::from_fn(|_| random.one(&[0, 0, 1, 5, 9, 64, 4096, 0xffff]));
     // A method has none to three.

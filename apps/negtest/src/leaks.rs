@@ -1,5 +1,5 @@
-//! Ways to tell a secret to somebody who may not have it. Who owns a compartment starts us: for each way we start a program that is in the
-//! compartment, and tries to tell; and then one that is not, and tries to hear. With labels switched off each of them succeeds.
+//! Ways to tell a secret to somebody who may not have it. The owner of a compartment starts us: for each way we start a program that is in
+//! the compartment, and tries to tell; and then one that is not, and tries to hear. With labels switched off each of them succeeds.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -296,7 +296,7 @@ pub fn child() -> u8 {
     u8::from(!create("/tmp/told"))
 }
 
-/// Waits for a piece of standard input that is shorter than a page: what is in the pipe may become a secret meanwhile.
+/// Waits for a piece of standard input that is shorter than a page: the content of the pipe may become a secret meanwhile.
 pub fn sip() -> u8 {
     match runtime::stream::Stream::entry(Entry(FIRST_FREE)).read(&mut [0; 16]) {
         Err(Failure::Refused(StreamError::Flow)) => println!("leak-sip: Flow"),

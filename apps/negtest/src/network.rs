@@ -164,7 +164,7 @@ fn ports() -> Result<String, String> {
         return Err("echo besides".to_string());
     }
     let ports: Vec<u16> = udp.0.iter().map(|socket| socket.port()).collect::<Result<_, _>>().map_err(text)?;
-    // Inboxes are filled: what they hold lies in pages of ours.
+    // Inboxes are filled: their content lies in pages of ours.
     for port in &ports {
         for _ in 0..16 {
             udp.0[0].send(Endpoint::new(LOCAL, *port), &[1; 1472]).map_err(text)?;
@@ -459,7 +459,7 @@ fn sessions_held() -> Result<(u64, u64), String> {
     Ok((components, programs))
 }
 
-/// A call that is cut off before the network asks whose thread it is goes on as nobody's. What is opened so counts for programs.
+/// A call that is cut off before the network asks whose thread it is goes on as nobody's. A session opened so counts for programs.
 fn orphans() -> Result<String, String> {
     const ROUNDS: u64 = 1_000;
     /// After so many nanoseconds a call is cut off, and after so many more in the next round. If each instruction takes one, as

@@ -1,4 +1,4 @@
-//! Pagers that do not bring pages. The pager is this program; who needs it is a child.
+//! Pagers that do not bring pages. The pager is this program; a child needs it.
 
 use alloc::format;
 use alloc::string::{String, ToString};

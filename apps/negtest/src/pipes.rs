@@ -1,4 +1,4 @@
-//! Negative tests against pipes and files: what a program takes of `ramfs`, and wants of others'.
+//! Negative tests against pipes and files: a program that takes much of `ramfs`, or reaches for the pipes of others.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -320,7 +320,7 @@ fn open(path: &str) -> Result<Owned, String> {
     FILE_SYSTEM.open(path, WRITE).map(|file| Owned::new(file.into())).map_err(text)
 }
 
-/// Frames that the file server has: what is written is not among them.
+/// Frames that the file server has: written pages are not among them.
 fn frames_of_server() -> Result<(u64, u64), String> {
     let domains = inspect::domains().map_err(text)?;
     let alive = domains.into_iter().find(|(name, domain)| name == "ramfs" && domain.state == 0);

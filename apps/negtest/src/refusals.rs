@@ -122,7 +122,7 @@ fn traverse(index: usize) -> Outcome {
 }
 
 fn map(to: Entry, source: u64, destination: u64, order: u64, rights: u64) -> Outcome {
-    // SAFETY: what is mapped elsewhere is code, readable, or refused.
+    // SAFETY: mappings elsewhere are code, readable, or refused.
     unsafe { operation::map(to, source, destination, order, rights) }
 }
 

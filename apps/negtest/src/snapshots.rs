@@ -43,7 +43,7 @@ fn snapshots() -> Result<String, String> {
     if taken.len() as u64 > most {
         return Err(format!("{} snapshots for {TIMES} questions in {} s", taken.len(), most - 2));
     }
-    // A second later there is a new one; whoever reads the old one is not disturbed.
+    // A second later there is a new one; a reader of the old one is not disturbed.
     thread::sleep(SECOND + SECOND / 10).map_err(text)?;
     let (next, _) = status.take().map_err(text)?;
     if taken.contains(&next) || whole(first, bytes)? != before || before.len() as u64 != bytes {

@@ -157,7 +157,7 @@ static MADE: AtomicUsize = AtomicUsize::new(0);
 static ENDS: AtomicBool = AtomicBool::new(false);
 
 /// Threads that do without end what takes the nucleus's lock, each on a CPU of its own if there are so many. So all wait for it, in
-/// this order: who is first removes the semaphore, the next puts another one there, and the last waits at what it found.
+/// this order: the first removes the semaphore, the next puts another one there, and the last waits at what it found.
 fn semaphores() -> Result<String, String> {
     let say = |error: Error| error.to_string();
     let accounts = [op::account_new(Entry::OWN, 8), op::account_new(Entry::OWN, 8)];

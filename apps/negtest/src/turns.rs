@@ -1,5 +1,5 @@
 //! Waiting for what there is one of, behind those that wait for it with a lower priority, or wait no more. Others keep the CPU from
-//! those: whoever is first in a queue may never run.
+//! those: the first in a queue may never run.
 
 use alloc::format;
 use alloc::string::{String, ToString};

@@ -1,5 +1,5 @@
 //! Of those who lend windows and of those to whom they are lent. The callee is this program again, in a domain named `victim` with a service
-//! that takes windows: word 0 of a call says what it does. What it does with a window it does without asking whether it may.
+//! that takes windows: word 0 of a call says what it does. It uses a window without asking whether it may.
 
 use alloc::format;
 use alloc::string::{String, ToString};

@@ -2,9 +2,9 @@
 //!
 //! A call is judged by the object it goes to and by its method, before anything of it is passed on. The name service opens what is on the
 //! list, and shows that alone. The parent takes names that are on the list. Of the service that starts programs everything is left but
-//! that: whoever it starts is not confined. If there are lists of paths, files at and below those of the one can be read, at and below those
-//! of the other all can be done, and nothing else be done with files. What else a program can call are objects of services on the list, and
-//! its streams.
+//! that: a program that it starts is not confined. If there are lists of paths, files at and below those of the one can be read, at and
+//! below those of the other all can be done, and nothing else be done with files. The other entries that a program can call are objects of
+//! services on the list, and its streams.
 
 use alloc::format;
 use alloc::string::String;

@@ -39,7 +39,7 @@ fn main() -> u8 {
     }
 }
 
-/// Works so long. What nobody interrupts shows how long a piece of work takes.
+/// Works so long. An uninterrupted run shows how long a piece of work takes.
 fn work(nanoseconds: u64) {
     let (start, mut pieces, mut shortest) = (thread::clock(), [0; PARTS], u64::MAX);
     let (mut before, part) = (start, nanoseconds / PARTS as u64 + 1);

@@ -30,7 +30,7 @@ const USUAL_PATH: &str = "/bin";
 /// Bytes of a launch that is short.
 const SHORT: usize = 512;
 
-/// A program to start. What is not said, it has from us: environment, directory and streams.
+/// A program to start. Unless set, environment, directory and streams are ours.
 ///
 /// ```ignore
 /// let status = Command::new(&["sort", "-r", "/etc/motd"]).run()?;

@@ -1,6 +1,6 @@
 //! Code that all programs share: arguments, help, and messages about failures.
 //!
-//! A program has a name and a help text. `--help` prints it and ends well. What goes wrong is said as
+//! A program has a name and a help text. `--help` prints it and ends well. Errors are printed as
 //! `name: what: cause` on standard error output; the status is then 1, or 2 if the program was called wrongly.
 #![no_std]
 #![forbid(unsafe_code)]

@@ -51,7 +51,7 @@ impl Terminal {
     pub fn read(&self) -> Result<Vec<u8>, String> {
         let mut bytes = [0; MOST];
         let count = match self.keys.read_keys(&mut bytes) {
-            // Ctrl-C, or the shell has the terminal: who is killed for it ends with the same status.
+            // Ctrl-C, or the shell has the terminal: a program killed for it ends with the same status.
             Err(Failure::Refused(ConsoleError::Interrupted)) => program::exit(INTERRUPTED),
             outcome => outcome.map_err(|error| error.to_string())?,
         };

@@ -102,7 +102,7 @@ fn converse(call: &Call<'_>, terminal: &Terminal, mut editor: Editor, mut place:
     }
 }
 
-/// The terminal is gone: what was not saved goes to a file beside the other one.
+/// The terminal is gone: unsaved text goes to a file beside the other one.
 fn gone(call: &Call<'_>, editor: &Editor, place: &Place, cause: &str) -> Exit {
     if editor.document().is_changed() {
         let beside = format!("{}.saved", place.path);

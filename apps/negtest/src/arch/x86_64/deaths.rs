@@ -6,7 +6,7 @@ use super::NON_CANONICAL;
 use crate::case::Case;
 use runtime::abi::info::status::EXCEPTION;
 
-/// A test that is one instruction, or some; what follows its two texts is for `asm!`. The last instruction traps, and those
+/// A test that is one instruction, or some; the rest after its two texts is for `asm!`. The last instruction traps, and those
 /// before it touch registers alone.
 macro_rules! instruction {
     ($name:literal, $what:literal, $($code:tt)+) => {
