@@ -9,7 +9,7 @@
 //!
 //! # Who may use it
 //! While a server handles a call, the method may hold borrowed slices of the area; the record says how
-//! many bytes are *lent* so. Whoever needs the area meanwhile, for a nested call with bytes or for the
+//! many bytes are *lent* so. Code that needs the area meanwhile, for a nested call with bytes or for the
 //! log, saves those bytes and puts them back: a method never sees its arguments change.
 
 use core::cell::Cell;
@@ -119,10 +119,10 @@ pub(crate) fn transfer_in<R, T>(
     result
 }
 
-/// Shows the message area as it is: what who started this thread may have left there.
+/// Shows the message area as it is: with the bytes that the creator of this thread may have left there.
 pub fn with_area<R>(look: impl FnOnce(&[u8]) -> R) -> R {
     let top = top();
-    // SAFETY: the nucleus keeps this page mapped as long as the activation exists. Whatever a method has
+    // SAFETY: the nucleus keeps this page mapped as long as the activation exists. The part that a method has
     // borrowed of it is only read here.
     let area = unsafe { &*(top.area.get() as *const [u8; MESSAGE_BYTES]) };
     let lent = top.lent.replace(MESSAGE_BYTES as u64);
@@ -152,7 +152,7 @@ pub(crate) fn transfer_beside<R, T>(
     result.map(|(found, _)| look(found, unsafe { core::slice::from_raw_parts(beside.pointer(), count) }))
 }
 
-/// The same when `look` touches nothing that the method borrowed: what came is looked at in the area, and
+/// The same when `look` touches nothing that the method borrowed: the received bytes are looked at in the area, and
 /// the borrowed bytes are put back after that.
 #[inline(never)]
 pub(crate) fn transfer_over<R, T>(
@@ -243,7 +243,7 @@ impl Beside {
         let words = count.min(MESSAGE_BYTES).div_ceil(8);
         let room: *mut MaybeUninit<u64> = self.room.as_mut_ptr().cast();
         arch::expose(self.area);
-        // SAFETY: both are aligned, have so many words and do not overlap. What a method borrowed of the
+        // SAFETY: both are aligned, have so many words and do not overlap. The part that a method borrowed of the
         // area is back when the method goes on.
         unsafe { core::ptr::swap_nonoverlapping(room, self.area.cast(), words) };
         arch::expose(self.area);

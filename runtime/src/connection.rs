@@ -170,7 +170,7 @@ impl<S: Source> Connection<S> {
         Self { source, entry: AtomicUsize::new(entry.0), retired: AtomicUsize::new(0), epoch: AtomicUsize::new(0) }
     }
 
-    /// How often the server was found dead: whoever left something with it can see whether that is gone.
+    /// How often the server was found dead: a client that left something with it can see whether that is gone.
     pub fn epoch(&self) -> usize {
         self.epoch.load(Ordering::Acquire)
     }

@@ -1,5 +1,5 @@
 //! Registers of the device that the system description gives this component, on machines with a device tree: the page at
-//! [`abi::layout::DEVICE`]. Who was given none and touches them dies of a page fault.
+//! [`abi::layout::DEVICE`]. A component that was given none and touches them dies of a page fault.
 
 use abi::PAGE_BYTES;
 use abi::layout::DEVICE;

@@ -3,7 +3,7 @@
 //!
 //! A server can have a part of its heap kept ([`keep`]), with which the calls that are under way are finished when no page
 //! can be had any more. Once it is used, calls that need memory are refused until it is there again; see `server`. Pages that
-//! the heap has it never gives back: who allocates much and frees it has [`reserve`]d it.
+//! the heap has it never gives back: a program that allocates much and frees it has [`reserve`]d it.
 
 use core::alloc::GlobalAlloc;
 use core::alloc::Layout;
@@ -117,7 +117,7 @@ impl State {
     /// Keeps as much as is to be kept; whether that is there.
     fn keep(&mut self) -> bool {
         if self.kept.is_none() {
-            // SAFETY: who sets the layout sets no empty one.
+            // SAFETY: nobody sets an empty layout.
             self.kept = unsafe { self.talc.allocate(self.layout) };
         }
         if self.kept.is_some() {

@@ -30,7 +30,7 @@ pub fn prepare_receive() -> Result<(), Error> {
     }
 }
 
-/// The running activation's call ends without an answer: what the next one needs is there.
+/// The running activation's call ends without an answer: the resources of the next one are there.
 pub(crate) fn abandon() {
     top().lent.set(0);
     let _ = prepare_receive();
@@ -92,7 +92,7 @@ pub fn call(entry: Entry, words: Words, control: Control) -> Result<(Words, Cont
 /// Calls the server behind `entry` with words, one of which may be a window, or pages that are torn away.
 ///
 /// # Safety
-/// Whatever the callee does with the pages must be right, and the portal must not pass words 5 to 8.
+/// Any use of the pages by the callee must be sound, and the portal must not pass words 5 to 8.
 #[inline]
 pub unsafe fn call_showing(entry: Entry, words: Words, control: Control) -> Result<(Words, Control), Error> {
     let index = portal(entry)?;
@@ -150,7 +150,7 @@ pub fn call_all_words(entry: Entry, words: AllWords) -> Result<AllWords, Error> 
 }
 
 /// Calls the server behind `entry` with words and bytes: the pieces of `send` one after the other in
-/// the message area; what comes back is copied to `receive`. The control word of the answer says how many bytes that are, which may be more
+/// the message area; the answer is copied to `receive`. The control word of the answer says how many bytes that are, which may be more
 /// than `receive` took. `BadControl`: as for [`call`].
 pub fn call_bytes(entry: Entry, message: &mut Answer, send: &[&[u8]], receive: &mut [u8]) -> Result<(), Error> {
     if !is_plain(message.control) {

@@ -284,7 +284,7 @@ fn entry_word(domain: Entry, entry: Entry) -> Result<(Kind, u64)> {
 /// Maps pages of ours into another domain.
 ///
 /// # Safety
-/// What the other domain may write must not be referred to by Rust references here; with `MAP_GRANT`,
+/// Rust references must not refer to memory that the other domain may write; with `MAP_GRANT`,
 /// nothing may be referred to at all.
 pub unsafe fn map(to: Entry, source: u64, destination: u64, order: u64, rights: u64) -> Result {
     // SAFETY: as the caller says.
@@ -415,25 +415,25 @@ pub fn interrupt_enable(interrupt: Entry) -> Result {
 
 /// Reads a byte of I/O space; `offset` counts from the first port of the entry.
 pub fn io_read(ports: Entry, offset: u64) -> Result<u8> {
-    // SAFETY: what a device does to memory is not within the language.
+    // SAFETY: the effect of a device on memory is not within the language.
     unsafe { raw::io_read(ports, offset, 0) }.map(|value| value as u8)
 }
 
 /// Writes a byte of I/O space.
 pub fn io_write(ports: Entry, offset: u64, value: u8) -> Result {
-    // SAFETY: what a device does to memory is not within the language.
+    // SAFETY: the effect of a device on memory is not within the language.
     unsafe { raw::io_write(ports, offset, value.into()) }
 }
 
 /// Reads four bytes of I/O space at once.
 pub fn io_read_long(ports: Entry, offset: u64) -> Result<u32> {
-    // SAFETY: what a device does to memory is not within the language.
+    // SAFETY: the effect of a device on memory is not within the language.
     unsafe { raw::io_read_long(ports, offset, 0) }.map(|value| value as u32)
 }
 
 /// Writes four bytes of I/O space at once.
 pub fn io_write_long(ports: Entry, offset: u64, value: u32) -> Result {
-    // SAFETY: what a device does to memory is not within the language.
+    // SAFETY: the effect of a device on memory is not within the language.
     unsafe { raw::io_write_long(ports, offset, value.into()) }
 }
 
@@ -499,7 +499,7 @@ fn records_of<R: Record>(machine: Entry, what: u64) -> impl Iterator<Item = Resu
 
 /// Stops the machine with an exit status, 0 to 127.
 pub fn machine_stop(machine: Entry, status: u64) -> Result {
-    // SAFETY: what stops uses no memory.
+    // SAFETY: the stopped machine uses no memory.
     unsafe { raw::machine_stop(machine, status) }
 }
 
@@ -517,7 +517,7 @@ pub fn machine_archive(machine: Entry, domain: Entry) -> Result<()> {
 
 /// Maps a page of device registers at a free address of ours.
 pub fn machine_device(machine: Entry, physical: u64, address: u64) -> Result {
-    // SAFETY: a destination in use is refused; what a device does is not within the language.
+    // SAFETY: a destination in use is refused; the effect of a device is not within the language.
     unsafe { raw::machine_device(machine, physical, address) }
 }
 

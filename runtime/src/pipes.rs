@@ -40,7 +40,7 @@ pub fn end(reads: u64, writes: u64) -> Result<Owned, Failure<PipeError>> {
     PIPES.end(reads, writes).map(|entry| Owned::new(entry.into()))
 }
 
-/// Has a program that was loaded, and does not run yet, read this pipe and write that one (0 = none) as its streams. Who loads it
+/// Has a program that was loaded, and does not run yet, read this pipe and write that one (0 = none) as its streams. The loader
 /// closes its ends (`close_read`, `close_write` of the pipes) when it has ended: nobody else does, and who reads would wait for ever.
 pub fn give(domain: Entry, reads: u64, writes: u64) -> Result<(), Failure<PipeError>> {
     for (stream, (reads, writes)) in

@@ -12,7 +12,7 @@ pub struct Options {
     pub contaminate: Option<Entry>,
     /// Ds: takes taint from the receiver; only where we own the handle.
     pub decontaminate_send: Option<Entry>,
-    /// V: what we prove of ourselves; the receiver is shown it.
+    /// V: our credentials, shown to the receiver.
     pub verify: Option<Entry>,
     /// Dr: has the receiver accept more; only where we own the handle.
     pub decontaminate_receive: Option<Entry>,
@@ -39,7 +39,7 @@ pub struct Size {
     pub messages: usize,
 }
 
-/// A port whose messages we take. It goes when this does; what is sent to it then is refused.
+/// A port whose messages we take. It goes when this does; messages sent to it then are refused.
 #[derive(Debug)]
 pub struct Port(Owned);
 

@@ -79,7 +79,7 @@ pub fn arguments() -> Arguments {
     Arguments { next: 0 }
 }
 
-/// Ends the program with a status below 256; what was printed is written out first.
+/// Ends the program with a status below 256; buffered output is written first.
 pub fn exit(status: u64) -> ! {
     hooks::flush();
     end(status)

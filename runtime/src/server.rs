@@ -1,4 +1,4 @@
-//! Serving: what the nucleus enters when a call arrives, and how a service comes to be.
+//! Serving: the entry for calls that arrive, and the making of services.
 //!
 //! A server makes activations, a service for each interface, and publishes it through its parent.
 //! Each call runs on one activation, several at once if there are several: state lives in statics behind
@@ -32,7 +32,7 @@ pub trait Serve {
     fn serve(request: &mut Request<'_>) -> Reply;
 
     /// Whether this call may allocate. One that may is refused with [`Protocol::NoMemory`] while the part of the heap that
-    /// is kept ([`keep_memory`]) is not there. What frees memory, or takes none, should work then too.
+    /// is kept ([`keep_memory`]) is not there. Methods that free memory, or take none, should work then too.
     fn needs_memory(_request: &Request<'_>) -> bool {
         true
     }

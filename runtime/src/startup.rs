@@ -35,7 +35,7 @@ unsafe extern "C" {
     static __image_end: u8;
 }
 
-/// Address behind the program, a multiple of 16, in its last page or at the end of that. It can be written; what lies there is 0.
+/// Address behind the program, a multiple of 16, in its last page or at the end of that. It can be written; the memory there is 0.
 pub fn image_end() -> u64 {
     (&raw const __image_end as u64).next_multiple_of(16)
 }
@@ -45,7 +45,7 @@ pub fn heap_start() -> u64 {
     image_end().next_multiple_of(PAGE_BYTES as u64)
 }
 
-/// Word 0 of the first thread: what who started it gave along, usually the startup page's address.
+/// Word 0 of the first thread: the creator's argument, usually the startup page's address.
 pub fn argument() -> u64 {
     ARGUMENT.load(Ordering::Relaxed)
 }
@@ -60,7 +60,7 @@ pub(crate) fn begin(argument: u64) {
 }
 
 fn read(page: u64) {
-    // SAFETY: who loaded the program mapped this page and says so; nobody writes to it any more.
+    // SAFETY: the loader of the program mapped this page and says so; nobody writes to it any more.
     let page = unsafe { core::slice::from_raw_parts(page as *const u8, PAGE_BYTES) };
     match Startup::read(page) {
         Ok(startup) => {

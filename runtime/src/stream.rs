@@ -2,7 +2,7 @@
 //!
 //! The startup page names them: `null`, `log` (the kernel log), `file:PATH`, `append:PATH`, `entry` (a call entry that stands in our
 //! table, as to an end of a pipe), or the name of a server that speaks `Stream` (`console`). They are opened when first used. A file is read
-//! from its beginning and written at its end: several programs may write one. Whoever starts a program makes its files. Output is
+//! from its beginning and written at its end: several programs may write one. The creator of a program makes its files. Output is
 //! collected and written by lines. A program whose output nobody reads any more ends.
 
 use core::fmt;
@@ -233,7 +233,7 @@ static STDIN: Mutex<Option<Stream<'static>>> = Mutex::new(None);
 /// How long whoever was interrupted waits for its end, in nanoseconds.
 const UNTIL_KILLED: u64 = 200_000_000;
 
-/// Reads from standard input: waits until there is something; 0 is the end. What standard output has
+/// Reads from standard input: waits until there is something; 0 is the end. The text that standard output has
 /// collected is written first. At Ctrl-C the shell kills us, unless we are in the background: it gets the time to, and we do
 /// not say before that we were interrupted.
 pub fn read(into: &mut [u8]) -> Result<usize, Failure<StreamError>> {

@@ -44,7 +44,7 @@ impl Map {
     #[cold]
     fn more(&self) -> &[AtomicU64] {
         let words = self.pages.load(Ordering::Acquire) * PAGE_WORDS;
-        // SAFETY: these pages are there for good, for this alone; what nobody has written is 0. The first words are not used.
+        // SAFETY: these pages are there for good, for this alone; unwritten words are 0. The first words are not used.
         unsafe { core::slice::from_raw_parts(TABLE_MAP as *const AtomicU64, words) }.get(WORDS..).unwrap_or_default()
     }
 
@@ -126,7 +126,7 @@ pub fn reserve(entry: Entry) -> bool {
     MAP.reserve(entry.0)
 }
 
-/// Gives an index back. What stands there must have been removed.
+/// Gives an index back. Its entry must have been removed.
 pub fn free(entry: Entry) {
     MAP.free(entry.0);
 }

@@ -2,7 +2,7 @@
 //!
 //! A component has a vault if the system description gives it one (`vault = "256K"`). The pages are mapped at a fixed address;
 //! all access goes through [`Memory`], which checks that a page is there. [`values`] and [`log`] keep state that is whole after
-//! a kill between any two stores; a vault holds one of the two, once. Who needs another layout uses [`Memory`] itself.
+//! a kill between any two stores; a vault holds one of the two, once. A component that needs another layout uses [`Memory`] itself.
 
 extern crate alloc;
 
@@ -174,7 +174,7 @@ impl Pages for Memory {
         self.words(page)[word].load(Ordering::Relaxed)
     }
 
-    /// Release keeps the order of stores: whoever comes after a kill sees them in program order.
+    /// Release keeps the order of stores: the instance after a kill sees them in program order.
     #[inline]
     fn store(&mut self, page: u32, word: usize, value: u64) {
         self.words(page)[word].store(value, Ordering::Release);

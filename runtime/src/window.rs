@@ -1,7 +1,7 @@
 //! Windows: whole pages that a client shows to a server for the length of a call ([`abi::window`]).
 //!
-//! A client lends [`Page`]s. Who is called sees them through a [`Window`], which copies: what is there may change at any time, so nothing refers
-//! to it. If the client takes a page away meanwhile, the server reads and writes scrap memory in its place.
+//! A client lends [`Page`]s. The callee sees them through a [`Window`], which copies: their content may change at any time, so nothing
+//! refers to it. If the client takes a page away meanwhile, the server reads and writes scrap memory in its place.
 //!
 //! Interfaces do this by themselves: a client's stub shows the whole pages of a large buffer (`#[window]`, see `idl`). So a buffer pays if it is
 //! one of [`Page`]s.

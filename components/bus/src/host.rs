@@ -57,7 +57,7 @@ impl Host {
 
     /// Writes a word.
     pub fn write(&self, function: Function, register: u8, value: u32) {
-        // SAFETY: within the pages that were mapped; nothing of the language lies there. Whoever switches a device on answers for
+        // SAFETY: within the pages that were mapped; nothing of the language lies there. The driver that switches a device on answers for
         // what it does to memory.
         unsafe { self.place(function, register).write_volatile(value) }
     }

@@ -1,5 +1,5 @@
 //! Configuration space of PCI, bus 0: through the ports 0xcf8 and 0xcfc (PCI Local Bus 3.0, 3.2.2.3.2), or, on machines with
-//! a device tree, in memory (PCI Express 3.0, 7.2.2). What stands in it is judged by the crate `pci`.
+//! a device tree, in memory (PCI Express 3.0, 7.2.2). The crate `pci` judges its content.
 
 use alloc::string::String;
 use alloc::vec::Vec;

@@ -71,7 +71,7 @@ impl Body {
     }
 }
 
-/// Appends the answer to `into`; what does not fit comes as a body.
+/// Appends the answer to `into`; the rest comes as a body.
 pub fn answer(request: &Request<'_>, files: &mut Files, into: &mut Vec<u8>) -> Option<Body> {
     if request.path == status::PATH {
         return report_status(request, into);

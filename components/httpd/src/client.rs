@@ -93,7 +93,7 @@ impl Client {
         self.input.capacity() + self.output.capacity()
     }
 
-    /// Keeps no more than it must: what was taken from a body and finds no room yet is taken again later.
+    /// Keeps no more than it must: bytes of a body that find no room yet are taken again later.
     pub fn keep_little(&mut self) {
         if self.output.is_empty() && self.body.is_none() {
             self.output = Vec::new();

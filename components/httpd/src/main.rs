@@ -6,7 +6,7 @@
 //!
 //! # Limits
 //! Requests are of bounded size; a client that is slow to send a request, to take an answer, or has nothing to ask is
-//! given up after a while; one that sends many requests at once takes turns with the others. What is kept of requests and
+//! given up after a while; one that sends many requests at once takes turns with the others. The memory for requests and
 //! answers is bounded for all together: with many connections, nothing is kept that can be read from a file again. With
 //! [`clients::MAX_CLIENTS`] connections the one that has been idle longest makes room for the next.
 #![no_std]

@@ -1,7 +1,7 @@
 //! The name service: from a name to a call entry.
 //!
 //! A table of names, each with a copy of the service that was registered under it, or of which one is expected. `open` mints a call entry with
-//! badge 0 from the copy. Only `roottask` registers, and is known by a badge that `open` never mints: who may have a
+//! badge 0 from the copy. Only `roottask` registers, and is known by a badge that `open` never mints: whether a client may have a
 //! name is decided there. It also is the *portal manager*: it has the nucleus make code for specifications of portals, and gives
 //! servers what was made. Nothing here outlives the component: when it restarts, `roottask` registers again what was
 //! published to it.

@@ -1,4 +1,4 @@
-//! The shapes of portals: what was made of a specification is made once, and everybody who serves through such portals gets it.
+//! The shapes of portals: code for a specification is made once, and everybody who serves through such portals gets it.
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;

@@ -2,7 +2,7 @@
 //!
 //! An entry that a program hands over does not identify it: it can make accounts, entries and domains as it likes, and calls
 //! from each of them. Its threads cannot change where they started. So the nucleus is asked for the home of the thread that
-//! runs here, and for its makers up to `roottask`: right below that are components, below those programs. Whatever a
+//! runs here, and for its makers up to `roottask`: right below that are components, below those programs. All that a
 //! program makes counts as itself. For that this component holds the machine to look, and for nothing else.
 
 use abi::info;
@@ -25,7 +25,7 @@ impl Owner {
         Self { number: domain.number, name: domain.name }
     }
 
-    /// Its name. Whoever made the domain chose it, so what could be taken for more than a name is `?`.
+    /// Its name. The maker of the domain chose it, so characters that could be taken for more than a name are `?`.
     pub fn name(&self) -> impl Iterator<Item = char> {
         let bytes = self.name.iter().take_while(|byte| **byte != 0);
         bytes.map(|byte| if byte.is_ascii_graphic() { char::from(*byte) } else { '?' })

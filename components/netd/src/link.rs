@@ -182,7 +182,7 @@ impl Ethernet {
 }
 
 /// Frames that go out, gathered until the batch is full or the work that makes them is done: a call to the driver costs
-/// about as much as a frame. What the device has no room for stays in the batch; while that is full, smoltcp sends nothing.
+/// about as much as a frame. Frames for which the device has no room stay in the batch; while that is full, smoltcp sends nothing.
 pub struct Outgoing {
     batch: Box<Page>,
     /// The number of bytes in it.
@@ -314,7 +314,7 @@ impl TxToken for &mut Sending {
     fn consume<R, F: FnOnce(&mut [u8]) -> R>(self, length: usize, work: F) -> R {
         let mut packet = core::mem::take(&mut self.spare);
         packet.clear();
-        // No more than that: what waits here is counted in bytes.
+        // No more than that: the waiting packets are counted in bytes.
         packet.reserve_exact(length);
         packet.resize(length, 0);
         let outcome = work(&mut packet);
@@ -335,7 +335,7 @@ impl Device for Loopback {
     }
 
     fn transmit(&mut self, _: Instant) -> Option<&mut Sending> {
-        // While memory is short nothing is sent: what is to be is tried again.
+        // While memory is short nothing is sent: sending is tried again.
         (!server::is_short()).then_some(&mut self.sending)
     }
 

@@ -3,7 +3,7 @@
 //!
 //! # Who does the work
 //! The main thread waits in the driver for frames, until the next thing that time demands. Calls do their
-//! work at once on their own activation, under one lock; what they have to send leaves with them. Neither a call nor the driver
+//! work at once on their own activation, under one lock; their packets leave with them. Neither a call nor the driver
 //! waits for the device: frames for which it has no room stay with us, and the main thread comes back for them soon. One wait
 //! is left: a connection, a question or an interface that begins needs a random number, and waits under the lock until `random`
 //! gives some.

@@ -74,7 +74,7 @@ impl Buffers {
         self.start() + MAX_PAGES * PAGE
     }
 
-    /// The buffer to receive into and the one to send from. Once; whoever has them drops them before this.
+    /// The buffer to receive into and the one to send from. Once; their user drops them before this.
     ///
     /// # Panics
     /// If they were given before.

@@ -1,7 +1,7 @@
 //! Numbers that nobody can guess, for ports, sequence numbers and identifiers: from the service `random`.
 //!
 //! A supply is kept, so that most connections cost no call, and so that nobody waits while `random` is started again.
-//! What was taken out is not kept.
+//! Bytes that were taken out are not kept.
 
 use protocols::random::RandomClient;
 use runtime::connection::{Connection, Name};

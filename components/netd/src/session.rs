@@ -1,4 +1,4 @@
-//! Clients: who pays, whom to tell, and what there is to tell.
+//! Clients: their accounts, semaphores and pending events.
 
 use abi::rights::{self, Kind};
 use alloc::collections::VecDeque;
@@ -99,7 +99,7 @@ impl Session {
         self.changed.retain(|other| *other != socket);
     }
 
-    /// Whether its client is still there: what it handed over vanishes with it. The account of a component goes on
+    /// Whether its client is still there: its entries vanish with it. The account of a component goes on
     /// to its next instance, so the semaphore counts, which is to be told soon.
     pub fn lives(&self, now: u64) -> bool {
         let is_there =

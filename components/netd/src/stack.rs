@@ -6,8 +6,8 @@
 //!
 //! # One set of sockets for each connection
 //! smoltcp asks each socket of a set whether a packet is for it, and whether it has something to send. So every
-//! connection has a set of its own, and [`crate::demux`] finds it: what a packet costs does not grow with the number of
-//! connections. What knows no connection (DHCP, names, UDP, ICMP) is in one common set.
+//! connection has a set of its own, and [`crate::demux`] finds it: the cost of a packet does not grow with the number of
+//! connections. The rest (DHCP, names, UDP, ICMP) is in one common set.
 
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -65,7 +65,7 @@ pub struct Stack {
     pub links: Links,
     /// The sockets without a connection.
     pub common: Common,
-    /// No socket: what is passed with it is answered as nobody's.
+    /// No socket: packets passed with it are answered as nobody's.
     nothing: SocketSet<'static>,
     dhcp: SocketHandle,
     /// Asks for names.
@@ -404,7 +404,7 @@ impl Stack {
         }
     }
 
-    /// Closes a session and its sockets; what was closed before lingers on, if there is something left to say.
+    /// Closes a session and its sockets; those closed before linger on, if there is something left to send.
     pub fn close_session(&mut self, session: Number) {
         let own: Vec<(Number, bool)> = self
             .sockets
@@ -498,7 +498,7 @@ pub fn run() -> ! {
         }
         bytes = match link::driver().receive(deadline, &mut batch.0) {
             Ok(bytes) => bytes,
-            // A driver that died is opened again; what was lost comes again.
+            // A driver that died is opened again; lost packets come again.
             Err(_) => {
                 let _ = thread::sleep(PAUSE);
                 0

@@ -26,7 +26,7 @@ const PATIENCE_AT_FIRST: Duration = Duration::from_secs(20);
 const PATIENCE_AT_LAST: Duration = Duration::from_secs(10);
 /// A silent connection is tried so often.
 const KEEP_ALIVE: Duration = Duration::from_secs(30);
-/// A connection that is not there after so many nanoseconds makes room for others. Who finds no room tries again after
+/// A connection that is not there after so many nanoseconds makes room for others. A client that finds no room tries again after
 /// one second and after three (RFC 6298, 2): there is room the second time, even if the machine was late to count.
 const OPENING: u64 = 2_000_000_000;
 /// A closed connection is forgotten after so many nanoseconds, whatever the other end does.

@@ -149,7 +149,7 @@ static GIVEN: [AtomicUsize; layout::MAX_ACTIVATIONS] = [const { AtomicUsize::new
 /// Indices of domains that are gone, which some call may still give away; 0 = none. There are never more than activations.
 static RETIRED: Mutex<[usize; layout::MAX_ACTIVATIONS]> = Mutex::new([0; layout::MAX_ACTIVATIONS]);
 
-/// A call begins: what this activation gave away before has arrived.
+/// A call begins: entries that this activation gave away before have arrived.
 pub fn begin_call() {
     GIVEN[message::activation()].store(0, Ordering::Relaxed);
 }
@@ -201,7 +201,7 @@ pub struct Child {
 
 impl Drop for Child {
     fn drop(&mut self) {
-        // In this order: who draws memory for the domain, the domain, and then what it lived on (fields).
+        // In this order: the ticket that draws memory for the domain, the domain, and then its resources (fields).
         if let Some(ticket) = self.ticket {
             let _ = sigma0().forget(ticket);
         }

@@ -16,8 +16,8 @@ pub struct Source<'a> {
 }
 
 impl<'a> Source<'a> {
-    /// Opens it, for a program with these labels, of which its content becomes a part. We may read all files: what the caller may not
-    /// learn is not there.
+    /// Opens it, for a program with these labels, of which its content becomes a part. We may read all files: content that the caller may
+    /// not learn is not there.
     pub fn open(path: &'a str, labels: Option<&Labels>) -> Result<Self, ProcessError> {
         let file = FILE_SYSTEM.open(path, 0).map_err(|error| match error {
             _ if !FILE_SYSTEM.compartment(path).is_ok_and(|compartment| CALLERS.caller_may(compartment).observe) => {

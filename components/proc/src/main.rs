@@ -267,7 +267,7 @@ impl ParentServer for Parent {
             return Err(ParentError::BadName);
         }
         table::reserve_name(badge, name)?;
-        // Our parent registers it, and again when the name service is restarted. What the others have is derived
+        // Our parent registers it, and again when the name service is restarted. The entries of others are derived
         // from ours.
         let outcome = ParentClient(Direct(Entry::PARENT)).publish_for_program(name, delegate).map_err(refused);
         table::keep(badge, name, outcome.is_ok().then_some(service));

@@ -138,7 +138,7 @@ fn with<R>(work: impl FnOnce(&mut Tree<Memory>) -> Result<R, Error>) -> Result<R
     }
 }
 
-/// Does something to the tree with a path. No name is `..`, or ends a path as `.`: what is done to a path with such parts fails, and is
+/// Does something to the tree with a path. No name is `..`, or ends a path as `.`: an operation on a path with such parts fails, and is
 /// done again to the path without them. One call after the other, so that only one path at a time takes memory.
 fn with_path<R>(path: &str, work: impl Fn(&mut Tree<Memory>, &[u8]) -> Result<R, Error>) -> Result<R, FileError> {
     with(|tree| {

@@ -43,13 +43,13 @@ const _: () = assert!(ACTIVATIONS <= abi::window::SLOTS, "each takes windows");
 const STACK_PAGES: u64 = 1;
 
 /// Bytes of the heap kept for calls that are under way when our account is exhausted: the paths of a message are made plain,
-/// one call after the other. What pipes take is asked for in a way that can fail.
+/// one call after the other. Memory for pipes is asked for in a way that can fail.
 const KEPT_BYTES: usize = abi::MESSAGE_BYTES + 512;
 
 /// Directories that are there from the start.
 const DIRECTORIES: [&str; 2] = ["tmp", "home"];
 
-/// Directories that only owners of the system change: what is there is run and read by all, by the shell as it starts.
+/// Directories that only owners of the system change: their content is run and read by all, by the shell as it starts.
 const PROTECTED: [&str; 3] = ["bin", "boot", "etc"];
 
 /// Has a directory for each compartment, which leads from the name to the handle.
@@ -138,7 +138,7 @@ fn start() -> Result<(), String> {
 }
 
 /// Puts the files of the archive into the tree. After a kill in the middle the next instance does it
-/// again: what is there already stays.
+/// again: existing content stays.
 fn import(tree: &mut Tree<Memory>, archive: &[u8]) {
     for name in DIRECTORIES {
         let _ = tree.create(tree.root(), name.as_bytes(), Kind::Directory, 0, 0);
@@ -169,7 +169,7 @@ fn import(tree: &mut Tree<Memory>, archive: &[u8]) {
     runtime::log!("{files} files from the boot archive");
 }
 
-/// Makes the directories of the system, in a compartment of their own at level 0: what is made there joins it.
+/// Makes the directories of the system, in a compartment of their own at level 0: new nodes there join it.
 fn protect(tree: &mut Tree<Memory>) -> Result<(), String> {
     let text = |error: Error| alloc::format!("{error:?}");
     for name in PROTECTED {

@@ -45,7 +45,7 @@ const GUEST_WAITING: usize = 8;
 /// Nanoseconds between two looks for owners that are gone, while there are pipes.
 const LOOK: u64 = 1_000_000_000;
 
-/// In a badge: a session. What stands below is its number.
+/// In a badge: a session. The bits below are its number.
 const SESSION: u64 = 1 << 62;
 /// In a badge: ends of pipes. Below stand a number, and the places of the pipes that it writes and reads.
 const END: u64 = 1 << 63;

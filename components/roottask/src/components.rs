@@ -47,7 +47,7 @@ struct Pending {
 /// Why the machine stops then.
 const SIGMA0_DIED: &str = "sigma0 died";
 
-/// In the order in which they are tried. What is in neither list stays dead.
+/// In the order in which they are tried. A component in neither list stays dead.
 static PENDING: Mutex<Vec<Pending>> = Mutex::new(Vec::new());
 /// The component that is being started: taken from the second list, and not yet in the first.
 static STARTING: AtomicUsize = AtomicUsize::new(0);
@@ -124,7 +124,7 @@ pub fn start_due() -> u64 {
         let mut life = pending.life;
         life.restarts += u64::from(pending.ran);
         let outcome = match component.special {
-            // The standby took the seat when the scheduler died: what is new stands by, as a rule.
+            // The standby took the seat when the scheduler died: a new one stands by, as a rule.
             Special::Scheduler => {
                 schedulers::seat(&component, pending.number, schedulers::vacancy()).map(|mut running| {
                     running.life = Life { started: clock(), ..life };
@@ -252,7 +252,7 @@ fn start(component: &Component<'static>, life: Life) -> Result<(), String> {
         Ok(outcome) => outcome,
         Err(error) => return finish(&mut running, Err(error)),
     };
-    // Its first thread may precede us: what it asks for must find it among those that run.
+    // Its first thread may precede us: a request of its own must find it among those that run.
     let domain = running.domain;
     running.life = Life { started: clock(), ..life };
     RUNNING.lock().push(running);
@@ -342,8 +342,8 @@ fn devices(component: &Component) -> Result<Devices, String> {
     Ok(devices)
 }
 
-/// Ends the component whose domain has this number, for a component that asks. What the description does
-/// not start again is ended only by force. If the machine stops for it, it does before this answers: who asked could
+/// Ends the component whose domain has this number, for a component that asks. A component that the description does
+/// not start again is ended only by force. If the machine stops for it, it does before this answers: the asking component could
 /// otherwise stop it first, for another reason.
 pub fn kill(asks: u16, domain: u64, force: Force) -> Result<(), ParentError> {
     // The holder of the machine entry could stop it as well.
@@ -438,7 +438,7 @@ fn bury(mut dead: Running) {
     }
     life.has_published = false;
     life.is_killed = false;
-    // First of all: whatever waits for its first start can wait a little longer.
+    // First of all: components that wait for their first start can wait a little longer.
     let (number, due) = (dead.number, now + delay);
     PENDING.lock().insert(0, Pending { number, life, due, ran: true, waits_since: 0, cause: String::new() });
 }

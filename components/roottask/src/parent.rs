@@ -1,5 +1,5 @@
-//! The interface `Parent`: what components ask of who started them. The badge says which component asks
-//! and which instance of it: what an instance asked for before it died must not happen to the next one.
+//! The interface `Parent`: the requests of components to their creator. The badge says which component asks
+//! and which instance of it: requests of an instance from before it died must not be done to the next one.
 
 use crate::badge::{self, VAULT, component_of, instance_of};
 use crate::services::Publisher;

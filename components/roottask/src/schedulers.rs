@@ -1,6 +1,6 @@
 //! The schedulers: an instance for each CPU that runs, and one that stands by for all of them.
 //!
-//! When one dies, the nucleus gives its CPU to the standby at once and tells us; what we start then stands by. So the record
+//! When one dies, the nucleus gives its CPU to the standby at once and tells us; the instance that we start then stands by. So the record
 //! of an instance does not say where it sits.
 
 use crate::cpus::{CPUS, cpus, is_alone, numbers};

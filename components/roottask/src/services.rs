@@ -282,7 +282,7 @@ pub fn register_new() {
     };
     if pending.iter().any(|name| name == NAME_SERVICE) {
         connect_names(Entry::OWN);
-        // Before anybody else can ask: who asks for a name that nobody has does not wait for it.
+        // Before anybody else can ask: a client that asks for a name without an owner does not wait for it.
         let expected = STATE.lock().expected.clone();
         expected.iter().for_each(|(_, name)| expect(name));
         STATE.lock().is_connected = true;
@@ -295,7 +295,7 @@ pub fn register_new() {
     }
 }
 
-/// Registers a service with `names`, if there is one. What cannot be registered is tried again when a name
+/// Registers a service with `names`, if there is one. A failed registration is tried again when a name
 /// service comes; a new name service itself is registered by [`register_new`], which connects it.
 pub fn register(name: &str) {
     let _registering = REGISTERING.lock();

@@ -32,7 +32,7 @@ use scheduling::queues::Queues;
 /// only those are mapped that this machine has numbers for.
 #[repr(C, align(4096))]
 struct Own {
-    /// Below is the program: who needs more dies.
+    /// Below is the program: a thread that needs more dies.
     stack: UnsafeCell<[u8; STACK_BYTES as usize]>,
     /// How often it dispatched wrongly.
     #[cfg(feature = "trial")]

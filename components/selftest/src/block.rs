@@ -1,4 +1,4 @@
-//! Blocks: what a child of [`crate::registers`] is told, and what it writes down.
+//! Blocks: the orders for a child of [`crate::registers`], and its results.
 
 /// Registers as a child writes them down, in the order of its ISA.
 pub type State = [u64; 128];
@@ -22,11 +22,11 @@ pub mod word {
     pub const UNIT: usize = 0;
     /// The event to cause.
     pub const EVENT: usize = 1;
-    /// Not 0: who waits goes on.
+    /// Not 0: the waiting child goes on.
     pub const GO: usize = 2;
     /// 1: all registers are about to be filled.
     pub const BEGUN: usize = 3;
-    /// 1: what was found is written down.
+    /// 1: the values found are written down.
     pub const DONE: usize = 4;
 }
 

@@ -119,7 +119,7 @@ fn registers() -> Result<(), &'static str> {
     hold(frames()? == before, "frames were lost")
 }
 
-/// A child that runs `code`, at an offset of a page of registers; what it died with, if it did.
+/// A child that runs `code`, at an offset of a page of registers; gives the status of its death, if it died.
 fn touches(page: u64, code: unsafe extern "C" fn() -> !, offset: u64) -> Result<u64, &'static str> {
     map(page, PLACE).map_err(text)?;
     let domain = Owned::new(op::domain_new(Entry::OWN, 0, "victim").map_err(text)?);

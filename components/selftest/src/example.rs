@@ -55,7 +55,7 @@ struct World {
 impl World {
     fn new() -> Result<Self, Error> {
         // [labels]
-        // A handle names a compartment. Who makes it owns it: our S(secret) is ★.
+        // A handle names a compartment. Its maker owns it: our S(secret) is ★.
         let secret = op::label_handle()?;
         // We accept the taint of those who see the secret. Only an owner can do that.
         op::label_receive(secret, THREE)?;
@@ -71,14 +71,14 @@ impl World {
         // The diary has the label {secret 3, 1}; portals to its server have the label {3}: they ask for nothing.
         LABEL.store(send.entry().0, Ordering::Relaxed);
         let diary = Owned::new(server::word_service::<Diary>()?);
-        // Portals with the label {secret 1, 3}: who is tainted by the secret cannot call by them.
+        // Portals with the label {secret 1, 3}: a domain that is tainted by the secret cannot call through them.
         let open = Owned::new(op::label_new(LabelFrom::Level(THREE))?);
         op::label_put(open.entry(), secret, ONE)?;
         let radio = Owned::new(server::word_service_labelled::<Diary>(open.entry())?);
         // [end]
 
         // [account]
-        // What an account pays for has the account's label.
+        // Objects that an account pays for have its label.
         let account = Owned::new(op::account_new_labelled(Entry::OWN, FRAMES, 0, send.entry())?);
         let theirs = Owned::new(op::semaphore_new(account.entry(), 0)?);
         let everybodys = Owned::new(op::semaphore_new(Entry::OWN, 0)?);

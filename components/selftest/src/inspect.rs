@@ -1,4 +1,4 @@
-//! Looking at the nucleus's lists: what the list of portals holds, and what only looking does not allow.
+//! Looking at the nucleus's lists: the content of the list of portals, and the operations refused to a domain that may only look.
 
 use abi::info::{self, Portal};
 use abi::{Error, NEVER, layout, rights};

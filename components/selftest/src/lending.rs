@@ -262,7 +262,7 @@ fn pool() -> Result<(), &'static str> {
     })
 }
 
-/// Orphans: what each has done, and the activation that each is in, from 1.
+/// Orphans: the rounds of each, and the activation that each is in, from 1.
 const ORPHANS: usize = 3;
 static TURNS: [AtomicU64; ORPHANS] = [const { AtomicU64::new(0) }; ORPHANS];
 static ORPHAN: [AtomicU64; ORPHANS] = [const { AtomicU64::new(0) }; ORPHANS];

@@ -2,8 +2,12 @@
 //!
 //! Runs in the place of a shell. Alone, it has the machine and the serial line's ports, and tries the
 //! runtime itself; with the argument `services` it tries what the runtime offers for the system's
-//! services, through them; with `tables` portal tables that grow; with `contract` what follows from the table of operations; with `flows` whether labels are asked, and with `rules` whether what comes of them is what the specification says; with `windows` windows; with `ports` ports; with `shapes` how long making portals keeps interrupts out; with `table` it tries what happens between CPUs; with `order` it prints in which order threads run, with `share` and `burden` how equal their time is; with `driver` it gives bad frames to a driver; with `restarts` it is a component that does not last, with `declared` one of a compartment. Each check prints one line; the machine stops with 0 if all hold. What a
-//! check must not do is hang: the boot tests have a time limit.
+//! services, through them; with `tables` portal tables that grow; with `contract` what follows from the table of operations; with `flows`
+//! whether labels are asked, and with `rules` whether what comes of them is what the specification says; with `windows` windows; with
+//! `ports` ports; with `shapes` how long making portals keeps interrupts out; with `table` it tries what happens between CPUs; with `order`
+//! it prints in which order threads run, with `share` and `burden` how equal their time is; with `driver` it gives bad frames to a driver;
+//! with `restarts` it is a component that does not last, with `declared` one of a compartment. Each check prints one line; the machine
+//! stops with 0 if all hold. A check must not hang: the boot tests have a time limit.
 #![no_std]
 #![no_main]
 #![deny(unsafe_code)]

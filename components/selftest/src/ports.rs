@@ -1,5 +1,5 @@
-//! Ports, without labels of their own: order, room, limits, waits and ends. What labels do to messages is compared with the specification by
-//! `rules`.
+//! Ports, without labels of their own: order, room, limits, waits and ends. The effect of labels on messages is compared with the
+//! specification by `rules`.
 
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -177,7 +177,7 @@ fn refusals() -> Result<(), &'static str> {
     hold(take_until(outcome, 0) == Err(Error::Empty), "the original of a port that went")
 }
 
-/// Threads that take a message each: what each of them found, plus 1, or its error, plus 1000.
+/// Threads that take a message each: the message that each of them found, plus 1, or its error, plus 1000.
 static FOUND: [AtomicU64; 3] = [const { AtomicU64::new(0) }; 3];
 static TAKES_AT: AtomicUsize = AtomicUsize::new(0);
 static UNTIL: AtomicU64 = AtomicU64::new(NEVER);

@@ -53,19 +53,19 @@ pub fn service_here<S: Serve>(shape: Entry) -> Result<Entry, Error> {
 /// Any operation on what a test has made for that, and on memory where nothing is.
 pub fn call(index: usize, words: [u64; 6]) -> Result<u64, Error> {
     let [word0, word1, word2, word3, word4, word5] = words;
-    // SAFETY: what is changed was made for it, or is a thread that waits for ever.
+    // SAFETY: the changed object was made for it, or is a thread that waits for ever.
     let (status, words, _) = unsafe { arch::call(index, [word0, word1, word2, word3, word4], Control(word5)) };
     Error::from_status(status).map(|()| words[0])
 }
 
-/// Calls with any window. What it shows is code, shared memory, or nothing.
+/// Calls with any window. It shows only code, shared memory, or nothing.
 pub fn call_showing(entry: Entry, mut words: Words, window: u64) -> Result<Words, Error> {
     words[4] = window;
     // SAFETY: nobody relies on the bytes that can be written there.
     unsafe { message::call_showing(entry, words, Control(Control::WINDOW)) }.map(|(words, _)| words)
 }
 
-/// Moves a page of ours to another domain: whoever touches it here gets another one.
+/// Moves a page of ours to another domain: a thread that touches it here gets another one.
 pub fn grant(domain: Entry, page: u64, address: u64) -> Result<(), Error> {
     use abi::rights::{MAP_GRANT, MAP_WRITE};
     // SAFETY: bytes that nobody relies on.

@@ -210,7 +210,7 @@ impl World {
         rules::admit(from, to, &OPEN) == Admission::Admitted
     }
 
-    /// A domain's labels become others. What that forbids is cut off, or forbids it.
+    /// A domain's labels become others. A call that they forbid is cut off, or forbids the change.
     fn change(&mut self, who: usize, next: Labels, cuts: bool, chain: &mut [Link]) -> Result<(), Error> {
         let model = &self.models[who];
         if next == model.labels {

@@ -260,7 +260,7 @@ fn shaped() -> Result<(), &'static str> {
     hold(message::call_short(portal.entry(), [1, 2, 3]) == Ok(3_215), "another sum")?;
     drop(service);
     hold(message::call_short(portal.entry(), [1, 2, 3]) == Err(abi::Error::Revoked), "it goes on")?;
-    // The portal manager is another one: what it gave us is gone.
+    // The portal manager is another one: its entries are gone.
     proc().kill_domain(domain("names")?, Force::Gentle).map_err(say)?;
     drop(server::short_service::<Adds>().map(Owned::new).map_err(say)?);
     drop(server::short_service::<Adds>().map(Owned::new).map_err(say)?);
@@ -644,7 +644,7 @@ fn log() -> Result<String, &'static str> {
     }
 }
 
-/// A pipe goes with its server: whoever writes to it is notified, and so is whoever made it, who does not reach whatever
+/// A pipe goes with its server: a writer is notified, and so is its maker, who does not reach the pipe that
 /// has its number by then.
 fn forgotten() -> Result<(), &'static str> {
     let lost = PIPES.create().map_err(say)?;

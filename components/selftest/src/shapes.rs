@@ -1,4 +1,4 @@
-//! Shapes of portals: who has them made, how many there can be, and how long they last.
+//! Shapes of portals: their makers, their number, and how long they last.
 
 use alloc::format;
 use alloc::string::String;

@@ -1,4 +1,4 @@
-//! Shares of time: who has one is bounded by it, unless somebody without one waits for it.
+//! Shares of time: a thread with one is bounded by it, unless somebody without one waits for it.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 

@@ -1,4 +1,4 @@
-//! Slices of threads of one priority: what is left of one, and when there is a whole one.
+//! Slices of threads of one priority: the rest of a slice, and when a whole one begins.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 

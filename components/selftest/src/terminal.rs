@@ -1,4 +1,4 @@
-//! The terminal: who may do what with it, and what it takes.
+//! The terminal: its clients' rights, and its input.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 

@@ -273,7 +273,7 @@ fn kept() -> Result<(), &'static str> {
 /// Pages that are torn away one by one: a call takes one.
 const MANY: usize = 16;
 
-/// Frames that are free, charged to us, or charged to the keeper. What we set aside for its account is charged to us all the time.
+/// Frames that are free, charged to us, or charged to the keeper. The limit of its account is charged to us all the time.
 fn balance(keeper: &Keeper) -> Result<u64, &'static str> {
     Ok(frames()? + charged(b"selftest\0").map_err(text)? + keeper.used().map_err(text)?)
 }

@@ -223,7 +223,7 @@ fn start(path: &str, page: &[u8], launch: &Launch<'_>) -> Result<Child, Failure<
         Err(
             cause @ Failure::Refused(ProcessError::NoMemory | ProcessError::TooMany | ProcessError::TooManyThreads),
         ) if launch.may_use_kept => match PROC.spawn(path, page, KEPT, cpus) {
-            // Another command has that part: what is missing for programs is said.
+            // Another command has that part: the message says what is missing for programs.
             Err(Failure::Refused(ProcessError::NoMemory)) => Err(cause),
             kept => kept,
         },

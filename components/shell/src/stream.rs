@@ -34,7 +34,7 @@ const BLOCK: usize = 4096;
 /// Where a stream leads.
 #[derive(Clone)]
 pub enum Stream {
-    /// The terminal, to read: whoever gets it has an entry made by the console.
+    /// The terminal, to read: its receiver has an entry made by the console.
     Terminal,
     /// The terminal, to write.
     Console,

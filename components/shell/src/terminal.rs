@@ -11,10 +11,10 @@ use runtime::connection::{Connection, Given, Name, Source};
 use runtime::entry::Entry;
 use runtime::thread;
 
-/// The console, by the description: who finds it by its name may only write.
+/// The console, by the description: a client that finds it by its name may only write.
 pub static CONSOLE: ConsoleClient<Connection<Given>> = ConsoleClient(Connection::new(Given("console")));
 
-/// The console by its name. Output goes there: what we write through [`CONSOLE`] the console takes for the row of the line editor.
+/// The console by its name. Output goes there: the console takes text written through [`CONSOLE`] for the row of the line editor.
 static OUTPUT: ConsoleClient<Connection<Name<'static>>> = ConsoleClient(Connection::named("console"));
 
 /// Bytes written at once.
@@ -26,7 +26,7 @@ macro_rules! say {
 }
 pub(crate) use say;
 
-/// Writes bytes to the console. What cannot be written has nobody to be told to.
+/// Writes bytes to the console. Nobody can be told of bytes that cannot be written.
 pub fn write(bytes: &[u8]) {
     write_to(&OUTPUT, bytes);
 }
@@ -93,12 +93,12 @@ impl Lines {
     /// Reads a line.
     pub fn read(&mut self, prompt: &str, complete: &mut dyn FnMut(&str) -> Completions) -> Typed {
         let mut output = Vec::new();
-        // Before the prompt: what is typed when that is seen is echoed by the editor alone.
+        // Before the prompt: input typed when it is seen is echoed by the editor alone.
         let _ = CONSOLE.set_mode(Mode::Raw);
         self.editor.start(prompt, &mut output);
         draw(&output);
         loop {
-            // One byte at a time: what is typed ahead of a program belongs to the program.
+            // One byte at a time: input typed ahead of a program belongs to the program.
             let mut byte = [0];
             match CONSOLE.read_raw(&mut byte) {
                 Ok(0) => {

@@ -83,7 +83,7 @@ fn of_components(places: usize) -> Range<usize> {
     COMPONENTS.end..places - of_programs
 }
 
-/// Makes room for so many tickets. What is there already stays, and its place too: nothing that a component or a program made may be
+/// Makes room for so many tickets. Existing ones stay, and their place too: nothing that a component or a program made may be
 /// there when there is to be room for more.
 pub fn make_room(places: usize) -> Result<(), Error> {
     let end = |places: usize| (start() + places * size_of::<Ticket>()).next_multiple_of(PAGE_BYTES);

@@ -200,7 +200,7 @@ impl Caller {
         self.call(op::INFO, [machine, what, position, 0, 0, 0]);
     }
 
-    /// A specification of a few letters, most of which can be; what is made is called once, and goes.
+    /// A specification of a few letters, most of which can be; the portal is called once, and goes.
     fn shape(&mut self) {
         let machine = self.mostly(MACHINE, WEAK[3]);
         let mut text = *b"npiiiiiiiiii";

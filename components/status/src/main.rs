@@ -36,7 +36,7 @@ runtime::entry!(main);
 const ACTIVATIONS: usize = 2;
 /// Snapshots kept: a reader has at least three seconds.
 const KEPT: usize = 4;
-/// Bytes of the longest text; what does not fit is left out, and the text says so.
+/// Bytes of the longest text; the rest is left out, and the text says so.
 const TEXT_BYTES: usize = 32 << 10;
 
 const _: () = assert!(TEXT_BYTES >= status_json::LEAST_BYTES);

@@ -21,7 +21,7 @@ static RANDOM: RandomClient<Connection<Name<'static>>> = RandomClient(Connection
 pub fn ask(server: &str) -> Result<Result<Sample, Bad>, Refusal> {
     let session = Session::open()?;
     let to = endpoint(&session, server)?;
-    // A port and a number that nobody can guess: who does not see our questions cannot answer them.
+    // A port and a number that nobody can guess: a host that does not see our questions cannot answer them.
     let mut nonce = [0; 8];
     let unknown = Failure::Refused(NetError::Refused);
     if RANDOM.fill(&mut nonce).ok() != Some(nonce.len()) {

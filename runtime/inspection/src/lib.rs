@@ -137,7 +137,7 @@ pub struct CpuSets {
 }
 
 impl CpuSets {
-    /// Those of this machine. What the nucleus does not tell, the threads do.
+    /// Those of this machine. Values that the nucleus does not report come from the threads.
     pub fn new(threads: &[info::Thread]) -> Self {
         let reported = cpus().unwrap_or_default();
         let online = match status_json::cpus::online(&reported) {

@@ -24,7 +24,7 @@ pub static NET: NetClient<Connection<Name<'static>>> = NetClient(Connection::nam
 /// Why something was refused.
 pub type Refusal = Failure<NetError>;
 
-/// Bytes of a write that leave in segments which are full: two of them, over Ethernet and IPv4. Whoever sends much
+/// Bytes of a write that leave in segments which are full: two of them, over Ethernet and IPv4. A sender of much data
 /// does best with writes of so many.
 pub const WHOLE_SEGMENTS: usize = 2 * 1460;
 
@@ -207,8 +207,8 @@ impl Stream {
         ConnectionClient(self.0.direct())
     }
 
-    /// Takes bytes that came; 0 = the other side sends no more. `WouldBlock`: there are none, and an event says when some come. What is
-    /// there already makes no event: who waits for one has read until `WouldBlock`, or got less than asked for.
+    /// Takes bytes that came; 0 = the other side sends no more. `WouldBlock`: there are none, and an event says when some come. Bytes that
+    /// are there already make no event: a client that waits for one has read until `WouldBlock`, or got less than asked for.
     pub fn read(&self, into: &mut [u8]) -> Result<usize, Refusal> {
         self.client().read(into)
     }

@@ -152,7 +152,7 @@ impl<K: Kernel> RawMutex<K> {
         }
     }
 
-    /// As [`Self::unlock`], of one that is claimed, or was marked just now. A claim is never lost: who takes a mutex that somebody claims
+    /// As [`Self::unlock`], of one that is claimed, or was marked just now. A claim is never lost: a thread that takes a claimed mutex
     /// would not be lent what that one has.
     #[cold]
     fn unlock_marked(&self) {

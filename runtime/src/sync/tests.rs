@@ -121,7 +121,7 @@ fn try_lock_reports() {
     assert!(mutex.try_lock().is_some());
 }
 
-/// A kernel for one thread, which is several activations in turn. Its waits end at once; what others do meanwhile is in `p`.
+/// A kernel for one thread, which is several activations in turn. Its waits end at once; the actions of others meanwhile are in `p`.
 struct Scripted;
 
 /// The semaphore that [`Scripted::make`] gives, and the activation's own.

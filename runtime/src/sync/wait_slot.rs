@@ -42,7 +42,7 @@ unsafe impl<K: Kernel> Send for WaitSlot<K> {}
 pub enum Received<'a, T: ?Sized, K: Kernel = Nucleus> {
     /// So many bytes were given.
     Bytes(usize),
-    /// None were: what was waited for may be there. May come without cause.
+    /// None were: the awaited condition may hold. May come without cause.
     Nothing(MutexGuard<'a, T, K>),
 }
 
@@ -74,7 +74,7 @@ impl<K: Kernel> WaitSlot<K> {
         // SAFETY: the record is there until it is woken.
         let Some(record) = (unsafe { taken.record.as_ref() }) else { return (0, taken) };
         let count = bytes.len().min(record.length);
-        // SAFETY: whoever waits has lent this room, of which nobody else knows, and looks there only when it is woken.
+        // SAFETY: the waiter has lent this room, of which nobody else knows, and looks there only when it is woken.
         unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), record.room, count) };
         if count > 0 {
             record.given.store(count, Ordering::Release);

@@ -40,7 +40,7 @@ pub fn system_call<const OPERATION: usize>(what: u64, number: usize) -> u64 {
     status
 }
 
-/// Lets a thread run; on a refusal goes on with [`refused`]. What that needs waits on the stack, which costs less than
+/// Lets a thread run; on a refusal goes on with [`refused`]. The values that it needs wait on the stack, which costs less than
 /// registers that are kept.
 #[inline(always)]
 pub fn run(number: usize, ring: *mut Ring) -> ! {
@@ -60,7 +60,7 @@ pub fn run(number: usize, ring: *mut Ring) -> ! {
     }
 }
 
-/// Goes on with [`enter_slowly`] by a jump: who calls saves where to come back to before it is known that it calls.
+/// Goes on with [`enter_slowly`] by a jump: a call saves where to come back to before it is known that it calls.
 #[inline(always)]
 pub fn go_on_slowly(event: u64, woken: ThreadWord, ring: *mut Ring, current: ThreadWord) -> ! {
     // SAFETY: a function that never returns gets its arguments where it expects them, and nothing on the stack is used any more.

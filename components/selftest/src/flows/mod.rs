@@ -236,7 +236,7 @@ fn log(world: &World) -> Outcome<String> {
     Ok(named(&ends))
 }
 
-/// Lines of the log about the death of a domain that has a fault: what it died of, and where it was.
+/// Lines of the log about the death of a domain that has a fault: the cause, and the place.
 fn reported(world: &World) -> Outcome<String> {
     let mut counts = Vec::new();
     for who in [Side::Usual, Side::Tainted] {

@@ -211,7 +211,7 @@ impl Child {
         self.shaped_portal_for(caller, index, Entry::OWN)
     }
 
-    /// As [`Self::portal_for`], of this shape. What comes along goes to [`RECEIVES`].
+    /// As [`Self::portal_for`], of this shape. The entry that comes along goes to [`RECEIVES`].
     pub fn shaped_portal_for(&self, caller: &Child, index: Entry, shape: Entry) -> Result<(Owned, Entry), Error> {
         self.portal_in(caller.domain.entry(), index, shape, Finds::Badge)
     }

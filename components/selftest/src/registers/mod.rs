@@ -97,8 +97,8 @@ fn reported(child: &Child, is_service: bool, words: [u64; 5], control: u64) -> R
     fill::compared(child.has_unit()).try_for_each(|index| same(&first, &expected, index))
 }
 
-/// After a system call with this status: what is kept is, what may be its own is, and the rest is words or nothing. Words that
-/// are `None` are anything.
+/// After a system call with this status: registers that are kept are, those that may be its own are, and the rest is words or nothing.
+/// Words that are `None` are anything.
 fn answered(child: &Child, status: u64, words: [Option<u64>; 5], control: u64) -> Result<(), &'static str> {
     hold(child.get(word::DONE) == 1, "a child did not come to its end")?;
     let (given, seen) = (child.state(area::GIVEN), child.state(area::SEEN));

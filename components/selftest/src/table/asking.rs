@@ -1,5 +1,6 @@
-//! Threads that are in the nucleus most of the time: what is done to them meets them while they wait for its lock, and no
-//! interrupt tells them of it. Whatever they asked for when they are let go must not be done for who is gone or elsewhere.
+//! Threads that are in the nucleus most of the time: operations on them meet them while they wait for its lock, and no
+//! interrupt tells them of it. An operation that they asked for must not be done, when they are let go, for a thread that is gone or
+//! elsewhere.
 
 use core::sync::atomic::Ordering;
 
@@ -42,7 +43,7 @@ impl Asking {
         let child = Child::new(Entry::OWN, activations, cpus)?;
         child.show(&SOURCE, 0, true)?;
         child.show(&BLOCKS, 1, true)?;
-        // One activation for each who asks: who was cut off must not keep the other one waiting.
+        // One activation for each caller: one that was cut off must not keep the other one waiting.
         let callee = Child::new(Entry::OWN, 2, NEVER)?;
         let (service, portal) = callee.portal_for(&child)?;
         let semaphore = Owned::new(op::semaphore_new(Entry::OWN, 0)?);
@@ -138,7 +139,7 @@ fn moved(turn: &mut Turn) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// Two calls to one domain lose their callers: what was called goes on in turns, though neither ever waits.
+/// Two calls to one domain lose their callers: the callees go on in turns, though neither ever waits.
 fn orphans(turn: &mut Turn) -> Result<(), &'static str> {
     let asking = Asking::new(2, NEVER).map_err(text)?;
     let (_service, portal) = asking.child.portal_to(Service::Ask).map_err(text)?;

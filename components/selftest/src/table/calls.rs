@@ -1,4 +1,4 @@
-//! Calls: cut off by deaths, cancellation, deadlines; entries that go; pools; what is called and left goes on.
+//! Calls: cut off by deaths, cancellation, deadlines; entries that go; pools; a callee that is left goes on.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 

@@ -208,7 +208,7 @@ impl Child {
         unsafe { op::map(self.domain.entry(), page.address(), PLACE + PAGE * number, 0, rights) }
     }
 
-    /// Moves a page of ours to it; who refers to ours then gets another one from the pager.
+    /// Moves a page of ours to it; an access to ours then gets another one from the pager.
     pub fn grant(&self, page: &'static Page) -> Result<(), Error> {
         page.touch();
         // SAFETY: atomic words, whose values nobody needs.

@@ -194,7 +194,7 @@ fn called(turn: &mut Turn) -> Result<(), &'static str> {
     all_right(0..3)
 }
 
-/// One whose registers are loaded goes: who has none sees nothing of them, who comes next finds clear ones, and those
+/// One whose registers are loaded goes: a thread without any sees nothing of them, the next one finds clear ones, and those
 /// of all others stay.
 fn removed(turn: &mut Turn) -> Result<(), &'static str> {
     let others = child(0)?;

@@ -91,7 +91,7 @@ impl Change {
         matches!(self, Self::Message | Self::Call)
     }
 
-    /// Says what [`Side::change`] will do. What it gives must last until then.
+    /// Says what [`Side::change`] will do. The value that it gives must last until then.
     fn prepare(self, side: &Side, random: &mut Prng) -> Result<Option<(Child, Owned)>, &'static str> {
         let handle = handle()?;
         let words = match self {
@@ -177,7 +177,7 @@ struct Side {
 }
 
 impl Side {
-    /// `page`: what it sees at its first place, and whether it may write there.
+    /// `page`: the value that it sees at its first place, and whether it may write there.
     fn new(activations: usize, page: &'static Page, may_write: bool) -> Result<Self, &'static str> {
         Self::with(activations, |child| child.show(page, 0, may_write))
     }

@@ -10,7 +10,7 @@ use runtime::serial::Serial;
 use runtime::thread::{self, Thread};
 use runtime::{Entry, table};
 
-/// Priority and slice of all that take part. Slices are short: who runs without end keeps others of its CPU waiting.
+/// Priority and slice of all that take part. Slices are short: a thread that runs without end keeps others of its CPU waiting.
 pub const PRIORITY: u8 = 8;
 pub const SCHEDULE: Schedule = Schedule { priority: PRIORITY, slice: 100 };
 /// Nanoseconds after which something that must happen has not happened.

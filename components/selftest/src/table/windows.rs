@@ -184,7 +184,7 @@ impl Lender {
         Ok(())
     }
 
-    /// As [`Self::begin`]; what it calls has looked.
+    /// As [`Self::begin`]; its callee has looked.
     fn begin_and_come(&mut self, mode: u64, flags: u64) -> Result<(), &'static str> {
         self.begin(mode, flags)?;
         until(|| get(&CAME) != 0, "nobody calls")
@@ -286,7 +286,7 @@ fn lender_dies(turn: &mut Turn) -> Result<(), &'static str> {
     gate.was_kept()
 }
 
-/// The window goes along: what we write is seen, and what is written is seen by us.
+/// The window goes along: our writes are seen there, and its writes here.
 fn moved(turn: &mut Turn) -> Result<(), &'static str> {
     const MOVES: u64 = 6;
     let gate = Gate::new()?;
@@ -373,7 +373,7 @@ fn torn_unmapped(turn: &mut Turn) -> Result<(), &'static str> {
     hold(keeper.call(0, THERE) == Ok(0), "the other side does not answer")
 }
 
-/// The page is here or went with it; whoever tears it away is notified.
+/// The page is here or went with it; the domain that tears it away is notified.
 fn keeper_dies(turn: &mut Turn) -> Result<(), &'static str> {
     let keeper = keeper()?;
     let (entry, times) = (keeper.portal.entry(), if turn.when == Race { 20 } else { 1 });

@@ -1,7 +1,7 @@
 //! Driver of virtio network devices (virtio 1.2, 5.1) over PCI, with the crate `virtio-drivers`.
 //!
 //! It has what the bus gave it: the device's registers, its interrupt, and frames that the bus keeps. Frames
-//! of Ethernet come and go by calls ([`protocols::nic`]); who receives waits here for the interrupt, so
+//! of Ethernet come and go by calls ([`protocols::nic`]); a receiver waits here for the interrupt, so
 //! there is no thread of its own. A machine without such a device is no mistake: the driver says so and ends.
 #![no_std]
 #![no_main]

@@ -19,7 +19,7 @@ const REQUESTS: u16 = 0;
 const QUEUE: usize = 2;
 /// Two for the queue, one that the device fills.
 const FRAMES: usize = 3;
-/// Bytes asked for at once: what a seed needs and a bit more, since the device may draw on a scarce source.
+/// Bytes asked for at once: the size of a seed and a bit more, since the device may draw on a scarce source.
 pub const CHUNK: usize = 64;
 
 /// See the module.

@@ -19,7 +19,7 @@ pub struct Machine {
     pub registers: u64,
     /// Its first word.
     pub first_word: u32,
-    /// Where nothing answers, and who reads dies; `None`: who reads gets ones.
+    /// An address where nothing answers, and a reader dies; `None`: a reader gets ones.
     pub nothing: Option<u64>,
     /// Registers that are the nucleus's alone.
     pub nucleus: Vec<Range<u64>>,
