@@ -3,7 +3,7 @@
 //! Objects live in frames of the direct map until their original entry is removed. The removal first deletes every reference
 //! to the object. The nucleus runs with interrupts off, under one lock, so only one CPU at a time accesses objects. The
 //! exception are the fast paths: they change a few fields without the lock ([`look`]). Only the maker of an object has
-//! exclusive access ([`Fresh`]). A [`Ref`] gives shared access: what changes is in cells.
+//! exclusive access ([`Fresh`]). A [`Ref`] gives shared access: mutable fields are cells.
 
 use core::cell::{Cell, UnsafeCell};
 use core::marker::PhantomData;
@@ -70,8 +70,8 @@ impl<T> Ref<T> {
     }
 }
 
-/// Reads a link that another CPU may change meanwhile, on a fast path without the lock. Acquire: what that CPU wrote before
-/// is visible afterwards.
+/// Reads a link that another CPU may change meanwhile, on a fast path without the lock. Acquire: earlier writes of that CPU
+/// are visible afterwards.
 #[inline(always)]
 pub fn look<T>(link: &Cell<Link<T>>) -> Link<T> {
     // SAFETY: a link is an aligned word, 0 or the address of a live object: objects are freed only under the lock, which is

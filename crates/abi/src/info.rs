@@ -1,7 +1,7 @@
 //! The records that `op::INFO` writes to the message area.
 //!
 //! `(machine, what, position) -> next position`; 0 = this was the last. `position` starts at 0 and is
-//! otherwise what the call before returned. What came or went meanwhile may be reported twice or not at all.
+//! otherwise what the call before returned. An object that came or went meanwhile may be reported twice or not at all.
 
 /// One [`Domain`] record.
 pub const DOMAIN: u64 = 0;
@@ -10,7 +10,7 @@ pub const THREAD: u64 = 1;
 /// One [`Frames`] record.
 pub const FRAMES: u64 = 2;
 /// Up to [`LOG_BYTES`] of the kernel log, of the part for nucleus and components; position counts bytes since boot, result = position after them
-/// (also when nothing is new). What was at the position may be overwritten: then nothing is told, and the result, from which to
+/// (also when nothing is new). The bytes at the position may be overwritten: then nothing is told, and the result, from which to
 /// go on, is more than so many bytes away.
 pub const LOG: u64 = 3;
 /// See [`LOG`].
@@ -25,7 +25,7 @@ pub const PORTAL: u64 = 5;
 pub const CPU: u64 = 6;
 /// As [`LOG`], of the part for what programs say and die of.
 pub const LOG_PROGRAMS: u64 = 7;
-/// Bytes of the log's parts, [`LOG`] and [`LOG_PROGRAMS`]: each holds what was written last, as a ring. Who debugs a machine
+/// Bytes of the log's parts, [`LOG`] and [`LOG_PROGRAMS`]: each holds the last lines, as a ring. A debugger
 /// finds them, and behind them a word for each with the bytes ever written, at the nucleus's symbol `report::log::LOG`.
 pub const LOG_PARTS: [usize; 2] = [12288, 12288];
 /// One [`Shape`] record, of the first shape from the position on.
@@ -256,7 +256,7 @@ record! {
 record! {
     /// A piece of the code of a shape.
     pub struct Code = CODE {
-        /// As it is executed; what is behind the last byte of the code means nothing.
+        /// As it is executed; bytes behind the last one of the code mean nothing.
         pub bytes: [u8; 128],
     }
 }

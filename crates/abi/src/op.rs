@@ -1,4 +1,4 @@
-//! Kernel operations: what stands at portal indices 0 to 35 of every table. All of this comes of one table,
+//! Kernel operations: the portals at indices 0 to 35 of every table. All of them come from one table,
 //! [`operations!`](crate::operations) and [`ways!`](crate::ways).
 //!
 //! Operands are words 0 to 5 in the order of the table. A *domain operand*, *account operand* and so on is an index of the

@@ -1,7 +1,7 @@
 //! The protocol between the nucleus and `sched`, of which each CPU has an instance of its own.
 //!
 //! The nucleus enters `sched` at its one entry with an [`Event`] in word 0 and a thread word in word
-//! 1; `sched` always ends with [`crate::op::DISPATCH`]. What becomes runnable meanwhile stands
+//! 1; `sched` always ends with [`crate::op::DISPATCH`]. Threads that become runnable meanwhile stand
 //! in a ring ([`Ring`]) in a page that both see.
 
 use core::sync::atomic::{AtomicU32, AtomicU64};
@@ -98,7 +98,7 @@ pub const PERIOD: u64 = 10;
 pub const BEHIND: u8 = 15;
 
 /// Bytes behind a scheduler's entry where its seats are entered on a machine with several CPUs. Only there is the
-/// [`LoadTable`] mapped; who is entered at the entry itself is alone and must not touch it.
+/// [`LoadTable`] mapped; a scheduler entered at the entry itself is alone and must not touch it.
 pub const SEVERAL_CPUS: u64 = 16;
 
 /// Bytes of a scheduler's stack, which lies at the begin of its writable memory: below is what it may not write.
@@ -127,7 +127,7 @@ pub struct Notice {
     /// How often it began to rest.
     pub rests: AtomicU32,
     /// Words of queued threads that may be taken to another CPU, first the one that would be taken next; 0 = none.
-    /// Who takes one writes 0.
+    /// The taker of one writes 0.
     pub spares: [AtomicU32; SPARES],
 }
 

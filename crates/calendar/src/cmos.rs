@@ -168,7 +168,7 @@ impl Registers {
         civil.seconds().map(|_| civil).ok_or(BadClock::NoDate)
     }
 
-    /// The century: what the register says if that is one at all, else the one that PCs have lived in.
+    /// The century: the register's value if that is one at all, else the one that PCs have lived in.
     fn century(self, year: u8) -> u16 {
         match self.number(register::CENTURY, self.century, 19..=29) {
             Ok(19) if year < 70 => 20,

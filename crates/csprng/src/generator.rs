@@ -19,7 +19,7 @@ const PURPOSE: &[u8] = b"cairn csprng seed 1";
 /// See the module. It gives what follows from its seeds: with the same seeds the same.
 pub struct Generator {
     key: [u8; KEY_BYTES],
-    /// Made and not given yet: what of it was given is overwritten.
+    /// Made and not given yet: the bytes that were given are overwritten.
     stock: [u8; STOCK_BYTES],
     /// Bytes of it that were given.
     used: usize,
@@ -37,8 +37,8 @@ impl Generator {
         Self { key: [0; KEY_BYTES], stock: [0; STOCK_BYTES], used: STOCK_BYTES }
     }
 
-    /// Mixes bytes of sources in. Whoever knows only some of them, or what was given before, does not know
-    /// what is given from now on; whoever chose some of them neither.
+    /// Mixes bytes of sources in. An attacker who knows only some of them, or the output before, does not know
+    /// the output from now on; neither does one who chose some of them.
     pub fn mix(&mut self, sources: &[&[u8]]) {
         let mut hash = Sha256::new();
         hash.update(PURPOSE);

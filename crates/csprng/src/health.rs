@@ -34,7 +34,7 @@ impl core::fmt::Display for Unhealthy {
     }
 }
 
-/// The checks of one source, over all that it ever gave. What failed once stays unhealthy.
+/// The checks of one source, over all that it ever gave. A source that failed once stays unhealthy.
 pub struct Health {
     last: Option<u8>,
     equal: u32,

@@ -1,6 +1,6 @@
 //! A cryptographically secure pseudo-random number generator (CSPRNG), its policy, and the checks of its sources.
 //!
-//! - [`Generator`]: ChaCha20 with fast key erasure. Whoever reads its memory later does not find out what it
+//! - [`Generator`]: ChaCha20 with fast key erasure. A later reader of its memory does not find out what it
 //!   gave before.
 //! - [`Pool`]: a generator, what contributed to it, and when it wants to be seeded anew. It gives nothing before
 //!   a source that passed its checks has contributed a whole seed.

@@ -81,7 +81,7 @@ impl Pool {
     }
 
     /// Mixes in what the sources gave at this time, each at most one whole seed; `salt` is mixed in too and
-    /// counts for nothing. What is not a whole seed, or of an unhealthy source, counts for nothing either.
+    /// counts for nothing. Less than a whole seed, or one of an unhealthy source, counts for nothing either.
     pub fn contribute(&mut self, now: u64, given: [&[u8]; SOURCES], salt: &[u8]) -> [Result<bool, Unhealthy>; SOURCES] {
         let mut outcome = [Ok(false); SOURCES];
         for source in 0..SOURCES {
@@ -199,7 +199,7 @@ mod tests {
             given += block.len() as u64;
         }
         assert_eq!(asked(&mut pool, later), [true, true]);
-        // Nobody answered: whoever asks for bytes does not wait for that each time.
+        // Nobody answered: later requests do not wait for that each time.
         let _ = pool.contribute(later, [&[], &[]], b"");
         assert_eq!(asked(&mut pool, later + 1), [false, false]);
         assert_eq!(asked(&mut pool, later + SECOND), [true, true]);

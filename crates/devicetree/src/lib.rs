@@ -1,6 +1,6 @@
 //! The flattened device tree (Devicetree Specification, release 0.4, chapter 5): the description of a machine by its firmware.
 //!
-//! [`Tree::new`] looks at all of it once: header, tokens, names, depth. What it accepts can be walked without an error;
+//! [`Tree::new`] looks at all of it once: header, tokens, names, depth. A tree that it accepts can be walked without an error;
 //! nothing here allocates, panics, or takes longer than the tree is long. Values of properties are still anybody's:
 //! each reader checks what it needs.
 //!

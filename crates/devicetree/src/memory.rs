@@ -1,4 +1,4 @@
-//! Memory that may be used: what nodes of memory give, without what others reserve (Devicetree Specification, 3.4, 3.5).
+//! Memory that may be used: the regions of memory nodes, without those that others reserve (Devicetree Specification, 3.4, 3.5).
 
 use core::ops;
 

@@ -21,7 +21,7 @@ struct Bus<'a> {
     name: &'a [u8],
     address_cells: usize,
     size_cells: usize,
-    /// `None`: what is below cannot be reached by the CPU. Empty: addresses are the same.
+    /// `None`: nodes below cannot be reached by the CPU. Empty: addresses are the same.
     ranges: Option<&'a [u8]>,
 }
 

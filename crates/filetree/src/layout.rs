@@ -26,7 +26,7 @@ pub const FREE_INODES: usize = 3;
 pub const HOLES: usize = 4;
 /// Superblock: directory slot that is the source of a rename in progress.
 pub const MOVING: usize = 5;
-/// Superblock: a word for the server: what it noted with [`crate::Tree::set_note`].
+/// Superblock: a word for the server: the note made with [`crate::Tree::set_note`].
 pub const NOTE: usize = 6;
 /// Superblock: first free page of each class of payers.
 pub const FREE_PAGES: usize = 64;

@@ -1,13 +1,13 @@
 //! A file tree in pages of memory that outlive the component that serves it.
 //!
 //! The server may be killed between any two stores; the pages stay, and the next instance calls
-//! [`Tree::open`], which repairs what was half done. What was acknowledged is never lost, and an
+//! [`Tree::open`], which repairs half-done operations. An acknowledged one is never lost, and an
 //! operation that was not acknowledged has happened or not (a write may have happened in part).
 //!
 //! # How
 //! There is no journal. Every operation has one store that makes it true (its *commit*): the header
-//! of a directory entry, the size of a file, the kind of an inode. What it points to is complete
-//! before, what it no longer points to is freed after. A kill in between leaves pages and inodes
+//! of a directory entry, the size of a file, the kind of an inode. The page that it points to is complete
+//! before, the one that it no longer points to is freed after. A kill in between leaves pages and inodes
 //! that nothing points to; [`Tree::open`] walks the tree from its root and rebuilds all free lists
 //! from what it did not find. Only a rename that replaces a file needs a note ([`layout::MOVING`]).
 //!

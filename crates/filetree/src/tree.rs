@@ -454,7 +454,7 @@ impl<P: Pages> Tree<P> {
         self.free_blocks(inode, first, last);
     }
 
-    /// Makes a file as long as `size`: what is beyond is cut off, what is missing reads as zeros.
+    /// Makes a file as long as `size`: bytes beyond are cut off, missing ones read as zeros.
     pub fn truncate(&mut self, node: Node, size: u64, now: u64, payer: u32) -> Result<(), Error> {
         let inode = self.file(node)?;
         if size > MAX_FILE_BYTES {

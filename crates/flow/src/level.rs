@@ -8,9 +8,9 @@ pub enum Level {
     Star,
     /// 0.
     Zero,
-    /// 1: what a send label has by default.
+    /// 1: the default of a send label.
     One,
-    /// 2: what a receive label has by default.
+    /// 2: the default of a receive label.
     Two,
     /// 3.
     Three,

@@ -6,9 +6,9 @@
 //!
 //! - [`Handles`]: where handles come from.
 //! - [`Pool`]: labels, and what is done with them.
-//! - [`rules`]: who may tell whom, and what follows for the labels.
+//! - [`rules`]: the rules of information flow, and their effect on labels.
 //! - `specification`: the same without cleverness. Tests compare both.
-//! - `trace`: what happened between domains, as text that others can write, too.
+//! - `trace`: a log of events between domains, as text that others can write, too.
 //!
 //! The last two come with the features `alloc` and `std`; memory for a pool from an allocator comes with the first.
 #![no_std]

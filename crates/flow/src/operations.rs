@@ -1,7 +1,7 @@
 //! The operations on labels: the order, bounds, and levels by themselves.
 //!
 //! Two trees are walked side by side. Where their levels decide the outcome, nothing below is looked at; where one of them is
-//! the outcome, it is that itself. What is left is merged leaf by leaf.
+//! the outcome, it is that itself. The rest is merged leaf by leaf.
 //!
 //! Each can stop between two nodes and go on there, as a nucleus must that lets interrupts in.
 
@@ -79,7 +79,7 @@ impl Rule {
     pub(crate) const LOWER: Self =
         Self::new([[0; 5], [0, 1, 1, 1, 1], [0, 1, 2, 2, 2], [0, 1, 2, 3, 3], [0, 1, 2, 3, 4]]);
 
-    /// The first level alone counts: what becomes of ★, 0, 1, 2 and 3.
+    /// The first level alone counts: the results for ★, 0, 1, 2 and 3.
     pub(crate) const fn mapped([star, zero, one, two, three]: [Level; 5]) -> Self {
         Self::new([[star as u8; 5], [zero as u8; 5], [one as u8; 5], [two as u8; 5], [three as u8; 5]])
     }
@@ -488,8 +488,8 @@ impl<M: Memory> Pool<M> {
         }
     }
 
-    /// A step of making a label of two, which looks at some nodes of a tree at most, and says how many are left; nothing: there is more to do. What it has by then is the
-    /// task's, and goes with [`Self::abandon`], also after an error.
+    /// A step of making a label of two, which looks at some nodes of a tree at most, and says how many are left; nothing: there is more to
+    /// do. Its results by then are the task's, and go with [`Self::abandon`], also after an error.
     pub(crate) fn combined_step(
         &mut self,
         task: &mut Task,

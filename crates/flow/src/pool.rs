@@ -5,9 +5,9 @@
 //! somewhere share the rest.
 //! Nodes never change. Each knows the levels of its entries, so that most of a tree need not be looked at.
 //!
-//! **Who pays.** Each node belongs to one owner, whose labels have nodes of that owner alone: what somebody else has is copied. So an owner's
-//! memory depends on that owner alone. A copy has the *identity* of what it is a copy of, by which it is known to be the same without a look
-//! at its entries. Nodes with different identities may be the same, too: whoever made them did not know of each other.
+//! **Who pays.** Each node belongs to one owner, whose labels have nodes of that owner alone: nodes of somebody else are copied. So an
+//! owner's memory depends on that owner alone. A copy has the *identity* of what it is a copy of, by which it is known to be the same
+//! without a look at its entries. Nodes with different identities may be the same, too: their makers did not know of each other.
 
 use crate::level::Levels;
 use crate::{Bounds, Level};
@@ -51,7 +51,7 @@ pub struct Node {
     next: Option<Id>,
     /// Labels and nodes that refer to it.
     uses: u32,
-    /// Nodes that it takes, itself included, as if it shared none. A leaf takes one; whatever has parts takes more.
+    /// Nodes that it takes, itself included, as if it shared none. A leaf takes one; a node with parts takes more.
     nodes: u32,
     /// Entries. If they fit a leaf this is one, unless it is [unfinished](Pool::unfinished).
     count: u32,
@@ -127,12 +127,13 @@ pub trait Memory {
     fn free(&mut self, id: Id);
 }
 
-/// There is no room for another node, or there are more handles that are alike than a label has room for. What was begun is given back.
+/// There is no room for another node, or there are more handles that are alike than a label has room for. The nodes made so far are given
+/// back.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Exhausted;
 
-/// A level for each handle. Equal ones are the same. Those that are not may still have the same levels: see the module `pool`. Whoever has one lets
-/// go of it with [`Pool::release`].
+/// A level for each handle. Equal ones are the same. Those that are not may still have the same levels: see the module `pool`. The holder
+/// of one lets go of it with [`Pool::release`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub struct Label {
     /// The level of all handles that have no entry.
@@ -197,7 +198,7 @@ pub struct Pool<M> {
 }
 
 impl<M> Pool<M> {
-    /// Without labels, in memory without nodes. What is made is `payer`'s.
+    /// Without labels, in memory without nodes. New nodes are `payer`'s.
     pub const fn new(memory: M, payer: Owner) -> Self {
         Self::resume(memory, payer, State::NEW)
     }

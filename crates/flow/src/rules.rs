@@ -14,7 +14,7 @@ pub struct Labels {
     pub send: Label,
     /// R: how much taint it accepts.
     pub receive: Label,
-    /// Explicit mode: what would taint it is refused.
+    /// Explicit mode: messages that would taint it are refused.
     pub is_explicit: bool,
 }
 
@@ -25,7 +25,7 @@ pub struct Optional {
     pub contaminate: Label,
     /// Ds: takes taint from the receiver.
     pub decontaminate_send: Label,
-    /// V: what the message proves of its sender; shown to the receiver.
+    /// V: the sender's credentials, proved by the message; shown to the receiver.
     pub verify: Label,
     /// Dr: has the receiver accept more.
     pub decontaminate_receive: Label,
@@ -230,7 +230,8 @@ pub const MOST_LABELS: usize = 7;
 /// A step of a rule, which may be asked again with the same work.
 pub type Ask<'a, M> = &'a mut dyn FnMut(&mut Pool<M>, &mut Work) -> Result<(), Stop>;
 
-/// Work that may not have ended in its step, and what was asked: which rule, and of which labels. Who asks the same again goes on with it.
+/// Work that may not have ended in its step, and what was asked: which rule, and of which labels. The same question, asked again, goes on
+/// with it.
 #[derive(Debug)]
 pub struct Unfinished {
     rule: u8,
@@ -263,8 +264,8 @@ impl Unfinished {
         self.is_over && (self.rule, self.payer, self.names) == (rule, pool.payer(), names(pool, labels))
     }
 
-    /// Asks a rule, whose number tells it from others, about these labels, at most [`MOST_LABELS`], with so much effort. What was found out `stays` until something else
-    /// is asked, or [`Self::end`]: then the same can be asked again at once.
+    /// Asks a rule, whose number tells it from others, about these labels, at most [`MOST_LABELS`], with so much effort. The findings stay
+    /// (`stays`) until something else is asked, or [`Self::end`]: then the same can be asked again at once.
     #[inline(never)]
     pub fn step<M: Memory>(
         &mut self,
@@ -318,7 +319,7 @@ impl<M: Memory> Pool<M> {
     }
 }
 
-/// E: what a message is tainted with.
+/// E: the taint of a message.
 pub fn effective<M: Memory>(
     pool: &mut Pool<M>,
     work: &mut Work,
@@ -622,7 +623,7 @@ pub fn inherit_plain(maker: &Labels) -> Option<Labels> {
     })
 }
 
-/// A send label that was raised by a label: what is owned stays so.
+/// A send label that was raised by a label: owned handles stay so.
 pub fn raised<M: Memory>(pool: &mut Pool<M>, work: &mut Work, send: Label, by: Label) -> Result<Label, Stop> {
     let taint = work.but_owned(pool, by, send)?;
     let raised = work.higher(pool, send, taint)?;

@@ -1,4 +1,4 @@
-//! The design's formulas over plain maps, handle by handle. What the engine does is compared with this.
+//! The design's formulas over plain maps, handle by handle. The engine is compared with this.
 
 use crate::{Handle, Level};
 use alloc::collections::{BTreeMap, BTreeSet};

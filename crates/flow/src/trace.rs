@@ -56,7 +56,7 @@ pub enum Mistake {
     NoDomain(Number),
     /// The engine has no room for more labels.
     Exhausted,
-    /// Engine and specification disagree: what this is about, what the engine says, and what the specification says.
+    /// Engine and specification disagree: the subject, the engine's answer, and the specification's.
     Differs(&'static str, String, String),
 }
 

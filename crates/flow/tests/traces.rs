@@ -12,7 +12,7 @@ fn engine_and_specification_agree_on_whatever_happens() {
         for count in 0..steps {
             let step = script.next(&world);
             let outcome = world.step(&step).unwrap_or_else(|mistake| panic!("seed {seed}, {step:?}: {mistake}"));
-            // A script must not run dry: what counts is its end.
+            // A script must not run dry: its end counts.
             let Some(outcome) = outcome.filter(|_| count > steps - steps / 10) else { continue };
             taken += usize::from(outcome.delivered);
             refused += usize::from(!outcome.delivered);

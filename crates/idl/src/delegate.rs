@@ -2,7 +2,7 @@
 
 use abi::{Control, rights};
 
-/// An entry that arrived: the index of our table where it stands. Who takes one out of a message owns
+/// An entry that arrived: the index of our table where it stands. The taker of one out of a message owns
 /// it, and removes it when done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[must_use = "the entry stays in the table until it is removed"]

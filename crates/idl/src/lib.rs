@@ -1,4 +1,4 @@
-//! Interface definitions in Rust: what client stubs and server dispatchers are made of.
+//! Interface definitions in Rust: the source of client stubs and server dispatchers.
 //!
 //! `#[interface] trait Name { … }` derives `NameClient<T: Transport>`, `NameServer` with its `dispatch`,
 //! `NAME_LAYOUT` and `NAME_METHODS`. Nothing here knows the nucleus: a [`Transport`] carries the message, so both

@@ -29,7 +29,7 @@ pub struct Request<'a> {
     pub words: Words,
     /// Bytes of the area that came along.
     pub length: usize,
-    /// The entry that came along. What is left here after the call is removed.
+    /// The entry that came along. An entry left here after the call is removed.
     pub delegated: Option<Delegated>,
     /// The window that came along.
     pub window: Option<Window<'a>>,

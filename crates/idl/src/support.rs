@@ -65,7 +65,7 @@ pub fn delegated<E: Code, T: Transport>(transport: &T, answer: &Answer) -> Resul
     }
 }
 
-/// Client: what an interface of words answered.
+/// Client: the answer of an interface of words.
 #[inline]
 pub fn answered_words<E: Code, R: Returns>(words: &AllWords) -> Result<R, Failure<E>> {
     if words[0] != 0 {

@@ -30,7 +30,7 @@ pub trait Transport {
     /// A call of words alone.
     fn call(&self, words: Words, control: Control, again: Again) -> Result<Answer, Error>;
 
-    /// A call with bytes: the pieces of `send` one after the other; what comes back goes to `receive`
+    /// A call with bytes: the pieces of `send` one after the other; the answer goes to `receive`
     /// as far as it fits, and in place of the message, which stays if the call fails. The caller has seen to it that the pieces
     /// fit into a message.
     fn call_bytes(&self, message: &mut Answer, again: Again, send: &[&[u8]], receive: &mut [u8]) -> Result<(), Error>;

@@ -13,7 +13,7 @@ pub trait Memory {
     fn write(&self, word: u64, at: usize, bytes: &[u8]);
 }
 
-/// A window that came with a call. What is there may change at any time, so it is only copied.
+/// A window that came with a call. Its content may change at any time, so it is only copied.
 #[derive(Clone, Copy)]
 pub struct Window<'a> {
     word: u64,
@@ -73,7 +73,7 @@ impl fmt::Debug for Window<'_> {
     }
 }
 
-/// Server: what a client passes as `#[window] bytes: &[u8]`.
+/// Server: the argument that a client passes as `#[window] bytes: &[u8]`.
 #[derive(Debug)]
 pub enum Input<'a> {
     /// In the message: they stay as they are.

@@ -49,7 +49,7 @@ const MAX_PARAMETERS: usize = 8;
 enum State {
     #[default]
     Ground,
-    /// In a character of several bytes: what is there and how many are missing.
+    /// In a character of several bytes: the bytes so far and how many are missing.
     Utf8 { value: u32, missing: u8, least: u32 },
     /// After ESC.
     Escape,

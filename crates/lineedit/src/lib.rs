@@ -122,7 +122,7 @@ impl Editor {
         self.cursor
     }
 
-    /// First character shown and how many columns there are for the line: what tests compare with.
+    /// First character shown and how many columns there are for the line: the values that tests compare with.
     pub fn shown(&self) -> (usize, usize) {
         (self.first_shown, self.room())
     }
@@ -137,7 +137,7 @@ impl Editor {
         &self.history
     }
 
-    /// Takes one byte from the terminal. What is to be written is appended to `output`. `complete`
+    /// Takes one byte from the terminal. Its output is appended to `output`. `complete`
     /// is asked when Tab is pressed, with the line up to the cursor.
     pub fn feed(
         &mut self,

@@ -1,5 +1,5 @@
-//! A nucleus whose portals are listed: where its fields stand, and where portal code goes on. The real one has other numbers; what the
-//! listings show are names.
+//! A nucleus whose portals are listed: where its fields stand, and where portal code goes on. The real one has other numbers; the
+//! listings show names.
 
 use portalgen::{Nucleus, Offsets, Targets};
 

@@ -1,5 +1,5 @@
 //! Programs as bytes: a strict parser of executables ([`program`]), and the page in which a program
-//! finds its arguments ([`startup`]). Pure: who maps pages is somebody else.
+//! finds its arguments ([`startup`]). Pure: its callers map pages.
 #![no_std]
 #![forbid(unsafe_code)]
 

@@ -1,7 +1,7 @@
 //! A strict parser of static ELF64 executables.
 //!
 //! Two steps: the header and the program headers are cut out of the file's first bytes as views with
-//! bounds checked, then turned into a short list of page-granular [`Segment`]s. What is not understood
+//! bounds checked, then turned into a short list of page-granular [`Segment`]s. Anything that is not understood
 //! is refused, each cause with its own error. Section headers, symbols and notes are not looked at.
 //!
 //! Layout of the structures: System V ABI, generic part, chapters 4 (header) and 5 (program header).
@@ -117,7 +117,7 @@ impl Segment {
     }
 
     /// Where in the file page number `page` begins, if that page of the file can be shared instead of copied:
-    /// nobody writes it, and nothing of the segment in it has to be zero. What else stands there shows too.
+    /// nobody writes it, and nothing of the segment in it has to be zero. Other content of the page shows too.
     pub fn shared(&self, page: u64) -> Option<u64> {
         let shared = self.rights & MAP_WRITE == 0 && self.ends_in_file && page < self.pages;
         // Address and place in the file agree within the page.

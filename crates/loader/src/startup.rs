@@ -1,4 +1,4 @@
-//! The startup page: what a program is given at its start, and what a shell asks a program to be told.
+//! The startup page: the data that a program gets at its start, and that a shell passes to it.
 //!
 //! One page, little endian:
 //!

@@ -1,4 +1,4 @@
-//! The startup page: what is written is read, and nothing else is.
+//! The startup page: a reader gets exactly the written data.
 #![allow(missing_docs)]
 
 use loader::startup::{Contents, write};

@@ -1,4 +1,4 @@
-//! `memcpy`, `memmove` and `memset` by pairs of registers: what the compiler brings along moves eight bytes at a time. They have the
+//! `memcpy`, `memmove` and `memset` by pairs of registers: the compiler's own versions move eight bytes at a time. They have the
 //! names by which the compiler calls them, and prevail over its own. (Memory of RAM need not be aligned, Arm ARM B2.7.)
 
 core::arch::global_asm!(

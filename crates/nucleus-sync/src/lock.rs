@@ -1,7 +1,7 @@
-//! The nucleus lock: whoever comes first gets it first.
+//! The nucleus lock: first come, first served.
 //!
-//! `count` is the number of CPUs that have the lock or want it, minus one: who counts it up to 0 has the lock at once,
-//! with two instructions; who counts it down to less than 0 gives it back with two. All others draw a ticket and wait
+//! `count` is the number of CPUs that have the lock or want it, minus one: the CPU that counts it up to 0 has the lock at once,
+//! with two instructions; one that counts it down to less than 0 gives it back with two. All others draw a ticket and wait
 //! until so many were handed the lock. Nobody who comes later gets in between: the count of a lock that somebody
 //! waits for never reaches -1.
 
@@ -30,7 +30,7 @@ impl Lock {
 
     /// Takes the lock if it is free. Otherwise the caller has announced itself and must [`Self::wait`].
     ///
-    /// Acquire: what the one before did under the lock is seen. Nothing counts on more, though on x86-64 every locked
+    /// Acquire: the writes of the holder before are seen. Nothing counts on more, though on x86-64 every locked
     /// instruction is a full fence.
     pub fn announce(&self) -> bool {
         self.count.fetch_add(1, Ordering::Acquire) < 0
@@ -52,7 +52,7 @@ impl Lock {
 
     /// Gives the lock back, or hands it to the first who waits.
     ///
-    /// Release: what was done under the lock is seen by the next. A plain counter suffices for `served`: only who has the
+    /// Release: writes under the lock are seen by the next holder. A plain counter suffices for `served`: only the holder of the
     /// lock changes it.
     pub fn release(&self) {
         if self.count.fetch_sub(1, Ordering::Release) > 0 {

@@ -27,7 +27,7 @@ impl Quiescent {
     /// This CPU announced itself for the lock and is about to wait; or it has the lock and is about to release it and
     /// to sleep.
     ///
-    /// Release: who sees it sees all that this CPU did without the lock.
+    /// Release: a CPU that sees it sees all that this CPU did without the lock.
     pub fn begin(&self) {
         self.0.store(true, Ordering::Release);
     }

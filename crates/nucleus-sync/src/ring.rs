@@ -49,7 +49,7 @@ impl Ring<'_> {
             return None;
         }
         next.store(word, Ordering::Relaxed);
-        // Release: who sees the counter sees the slot.
+        // Release: a reader that sees the counter sees the slot.
         self.written.store(written.wrapping_add(1), Ordering::Release);
         Some(written)
     }

@@ -3,7 +3,7 @@
 //! [`Tokens::take`] and [`Tokens::give`] need no lock. When they say that it takes more, the caller goes on under the
 //! lock with [`Tokens::settle`], which says how many of the waiting ones get a token. A `take` that finds nothing takes back
 //! what it did, so that until the lock is its own nothing is pending; but between the two steps it hid a token
-//! from everybody else. That does no harm: who hides a token settles afterwards, or whoever stops it does so in its place.
+//! from everybody else. That does no harm: a CPU that hides a token settles afterwards, or the CPU that stops it does so in its place.
 
 use crate::atomic::{AtomicI64, Ordering};
 
@@ -21,7 +21,7 @@ impl Tokens {
 
     /// P without the lock: takes a token if there is one. If not, the caller settles under the lock, whatever else it does.
     ///
-    /// Acquire: what those did who gave the tokens is seen.
+    /// Acquire: writes before each V that gave a token are seen.
     pub fn take(&self) -> bool {
         if self.0.fetch_sub(1, Ordering::Acquire) > 0 {
             return true;

@@ -9,7 +9,7 @@
 //! static COUNT: pointer::Nucleus<Cell<u64>> = pointer::Nucleus::new(Cell::new(0));
 //! COUNT.get().set(1);
 //! ```
-//! Whoever has it shows the proof:
+//! Its holder shows the proof:
 //! ```
 //! use core::cell::Cell;
 //! static COUNT: pointer::Nucleus<Cell<u64>> = pointer::Nucleus::new(Cell::new(0));
@@ -48,14 +48,14 @@
 //! let mut place = unsafe { pointer::Ref::new(&raw mut PLACE) };
 //! *place = 1;
 //! ```
-//! What a static holds is not had alone either:
+//! There is no exclusive access to the content of a static either:
 //! ```compile_fail
 //! static PLACE: pointer::Nucleus<u64> = pointer::Nucleus::new(0);
 //! // SAFETY: this program has one thread.
 //! let held = unsafe { pointer::Held::new() };
 //! *PLACE.get(held) = 1;
 //! ```
-//! Whoever made an object has it alone until others may know it:
+//! The maker of an object has exclusive access until others may know it:
 //! ```compile_fail
 //! static mut PLACE: u64 = 0;
 //! // SAFETY: a static lives for ever, and nobody else has this one.
@@ -63,7 +63,7 @@
 //! let place = fresh.share();
 //! *fresh = 1;
 //! ```
-//! What is written at boot is only read afterwards:
+//! Values written at boot are only read afterwards:
 //! ```compile_fail
 //! static PLACE: pointer::Boot<u64> = pointer::Boot::new(0);
 //! *PLACE.write() = 1;

@@ -125,7 +125,7 @@ pub struct Offsets {
     pub domain_slow: i32,
     /// The last table but one of its lowest GiB: where a window is looked for.
     pub domain_low: i32,
-    /// x86-64: what makes an address of the direct map of a physical one.
+    /// x86-64: the offset from a physical address to its address in the direct map.
     pub cpu_direct: i32,
     pub per_cpu_pool: i32,
     pub per_cpu_crossings: i32,

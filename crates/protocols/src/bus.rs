@@ -1,4 +1,4 @@
-//! The bus: what a driver gets of its device. The badge says which driver asks; each has one device.
+//! The bus: a driver's access to its device. The badge says which driver asks; each has one device.
 
 use idl::{codes, interface};
 

@@ -2,7 +2,7 @@
 //! that the same call entry serves as a program's stream.
 //!
 //! # Who may what
-//! Whoever opens `console` by its name may write and flush. Whoever has a portal by the system description may do all of it,
+//! A client that opens `console` by its name may write and flush. A holder of a portal by the system description may do all of it,
 //! and give others an entry that may write, flush, read cooked, read keys, and be given to others in turn. When the terminal changes hands, such an entry can only write and flush. The rest is `NotAllowed`.
 //! A tainted program gives it to nobody: `Flow`.
 

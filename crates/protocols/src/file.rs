@@ -94,7 +94,7 @@ pub trait File {
     fn image(&self) -> Result<Image, FileError>;
 }
 
-/// A tree of files. Paths are absolute, with `/` between names. What files take is charged to the account of their
+/// A tree of files. Paths are absolute, with `/` between names. The memory of files is charged to the account of their
 /// own that the system description gives them, never to a program's: see `room`.
 ///
 /// A file or directory of a compartment h has the label {h 3, 1}: it is a secret; or {h 0, 1}: all read it, and only owners change it. Else it has {1}. To read it, to find names in it or to look at it, a program must be allowed to observe
@@ -110,7 +110,7 @@ pub trait FileSystem {
     fn make_directory(&self, path: &str) -> Result<(), FileError>;
     /// Removes a file or an empty directory.
     fn remove(&self, path: &str) -> Result<(), FileError>;
-    /// Moves a node; what stands at the new name and is of its kind (and empty) is replaced.
+    /// Moves a node; a node at the new name of the same kind (and empty) is replaced.
     fn rename(&self, from: &str, to: &str) -> Result<(), FileError>;
     /// Entries of a directory from a position on (0 at first), as [`crate::listing::Listing`] reads
     /// them: tag = kind, value = size. Gives bytes and the next position, 0 after the last.
@@ -124,7 +124,7 @@ pub trait FileSystem {
     /// The compartment to which an answer about this path belongs, whether it is there or not: 8 · handle + level, 0 = none.
     #[repeatable]
     fn compartment(&self, path: &str) -> Result<u64, FileError>;
-    /// Moves a file or an empty directory to a compartment (8 · handle + level; level 3, or 0), 0 = to none. What is made in a directory
+    /// Moves a file or an empty directory to a compartment (8 · handle + level; level 3, or 0), 0 = to none. A node made in a directory
     /// gets its compartment. For the owner of both, the one that it leaves and the one that it joins.
     #[repeatable]
     fn set_compartment(&self, path: &str, compartment: u64) -> Result<(), FileError>;

@@ -1,14 +1,14 @@
 //! The network: sessions, and sockets that belong to them.
 //!
 //! # Nobody waits in the network
-//! Whoever uses the network opens a `Session`, which pays for what its sockets keep, and hands over a
-//! semaphore. Every socket is a call entry of its own and never waits: what cannot be done at once is refused
+//! A client of the network opens a `Session`, which pays for the memory of its sockets, and hands over a
+//! semaphore. Every socket is a call entry of its own and never waits: a request that cannot be done at once is refused
 //! with `WouldBlock`. When it can be done later, an [event](EVENT_BYTES) with the socket's token is noted,
 //! and the semaphore raised when the first one is.
 //!
 //! # When events come
 //! A socket is *armed* for reading by each attempt to read (or accept, or take a result) and at its making, for
-//! writing by a write that took less than it was offered. What happens to an armed socket makes one event and
+//! writing by a write that took less than it was offered. A condition of an armed socket makes one event and
 //! disarms it. So a reader reads until it gets less than it asked for, then waits.
 //!
 //! # Who pays, and how much there is
@@ -168,7 +168,7 @@ pub trait Session {
 pub trait Listener {
     /// Takes a connection: a call entry of `Connection`, whose events have this token.
     fn accept(&self, token: u32) -> Result<Delegated, NetError>;
-    /// Listens no more; what was not accepted is reset.
+    /// Listens no more; connections not accepted yet are reset.
     fn close(&self) -> Result<(), NetError>;
 }
 
@@ -194,9 +194,9 @@ pub trait Connection {
 /// A UDP port.
 #[interface]
 pub trait Datagrams {
-    /// Sends a datagram. What finds no way is lost, as on any wire.
+    /// Sends a datagram. One that cannot be routed is lost, as on any wire.
     fn send(&self, high: u64, low: u64, port: u64, bytes: &[u8]) -> Result<(), NetError>;
-    /// Takes a datagram that came; what does not fit is cut off.
+    /// Takes a datagram that came; the rest beyond the buffer is cut off.
     fn receive(&self, into: &mut [u8]) -> Result<Received, NetError>;
     /// The port.
     fn port(&self) -> Result<u64, NetError>;

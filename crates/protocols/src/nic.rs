@@ -27,8 +27,8 @@ pub trait Nic {
     #[repeatable]
     fn address(&self) -> Result<u64, NicError>;
     /// Sends a batch of frames, each behind its length, to the end of the bytes or a length of 0, as far as the device has room. Never
-    /// waits. Gives the bytes up to where it stopped, and how many frames were sent: the client sends the rest later. What stands
-    /// behind a frame that is no whole one is lost. A batch is less than a page, or one page.
+    /// waits. Gives the bytes up to where it stopped, and how many frames were sent: the client sends the rest later. Bytes
+    /// behind an incomplete frame are lost. A batch is less than a page, or one page.
     #[repeatable]
     fn send(&self, #[window] batch: &[u8]) -> Result<(usize, u64), NicError>;
     /// Waits for frames until an absolute time. Gives a batch of as many as there are and fit, and its bytes; 0 = none

@@ -58,9 +58,9 @@ pub trait Parent {
     #[repeatable]
     fn vault(&self) -> Result<Delegated, ParentError>;
     /// A domain that the caller made gets its portal to `names` (`layout::NAMES`), now and after every
-    /// restart of the name service. What stands there before must be empty.
+    /// restart of the name service. The entry there must be empty before.
     fn equip(&self, domain: Delegate) -> Result<(), ParentError>;
-    /// Ends the component whose domain has this number. Only for who may stop the machine; what the
+    /// Ends the component whose domain has this number. Only for components that may stop the machine; one that the
     /// system description does not start again is ended only by force.
     fn kill(&self, domain: u64, force: Force) -> Result<(), ParentError>;
     /// The component with the lowest number of a domain above `after`: that number, and how often the component

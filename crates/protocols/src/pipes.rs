@@ -38,10 +38,10 @@ pub trait PipeSession {
     /// an entry that was given before does nothing there any more.
     #[stateful]
     fn end(&self, reads: u64, writes: u64) -> Result<Delegated, PipeError>;
-    /// Nobody reads any more: what writes, or waits to, is told so.
+    /// Nobody reads any more: writers, also waiting ones, are told so.
     #[stateful]
     fn close_read(&self, pipe: u64) -> Result<(), PipeError>;
-    /// Nobody writes any more: what is still there can be read, then comes the end.
+    /// Nobody writes any more: the remaining bytes can be read, then comes the end.
     #[stateful]
     fn close_write(&self, pipe: u64) -> Result<(), PipeError>;
     /// Sets the compartment of the pipe's content (8 · handle + level). Once, before anything is in it: else `HasCompartment`.

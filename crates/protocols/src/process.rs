@@ -42,7 +42,7 @@ codes! {
 /// that it starts whatever programs hold.
 pub const KEPT: u64 = u64::MAX;
 
-/// Programs. What ends others or the machine, and [`KEPT`], is for components that the system description gives a portal to
+/// Programs. The methods that end others or the machine, and [`KEPT`], are for components that the system description gives a portal to
 /// `proc`, and for whom they give an entry with [`Process::give`]; the rest is for everybody.
 #[interface]
 pub trait Process {

@@ -17,7 +17,7 @@ pub const PROCESSOR: u64 = 1;
 /// As [`PROCESSOR`]: a device did.
 pub const DEVICE: u64 = 2;
 
-/// The generator. What it gave cannot be found out from what it keeps.
+/// The generator. Its past output cannot be found out from its memory.
 #[interface]
 pub trait Random {
     /// Fills the buffer, up to [`MAX_RANDOM`] bytes; gives how many.

@@ -1,4 +1,4 @@
-//! Bytes in and out, in order: what a program's standard streams speak.
+//! Bytes in and out, in order: the protocol of a program's standard streams.
 
 use idl::{codes, interface};
 

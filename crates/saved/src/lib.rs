@@ -1,7 +1,7 @@
 //! State that survives the component: records and values in pages that outlive it.
 //!
 //! A component may be killed between any two stores; its pages stay, and the next instance opens them. A record, a value, or a
-//! change of several values is there whole or not at all: what was acknowledged is never lost.
+//! change of several values is there whole or not at all: an acknowledged change is never lost.
 //!
 //! # How
 //! | pages | what |

@@ -1,4 +1,4 @@
-//! Logs: what they refuse, and kills between any two stores.
+//! Logs: refusals, and kills between any two stores.
 #![allow(missing_docs)]
 
 mod common;

@@ -6,21 +6,21 @@
 //! 2. *Push.* What is queued beyond the thread that is dispatched goes to a CPU that rests, or else to the one that runs what
 //!    has the lowest rank, if that is lower. A thread that was preempted just now is kept: it is back in a moment, as a rule.
 //!    Preempted once more before a slice ends, it is not kept: those above may leave it next to nothing, again and again.
-//! 3. *Pull.* Who runs out of threads, or would fall back to a lower rank, first takes the spare thread of highest rank of
+//! 3. *Pull.* A CPU that runs out of threads, or would fall back to a lower rank, first takes the spare thread of highest rank of
 //!    the others that ranks higher.
-//! 4. *Rounds.* Among equals every thread has one slice per round, wherever it is: who ended its round takes what has its turn
-//!    still before it on another CPU, and begins the next round only when there is nothing of the kind. This is the
+//! 4. *Rounds.* Among equals every thread has one slice per round, wherever it is: a CPU that ended its round takes a thread that has its
+//!    turn still before it on another CPU, and begins the next round only when there is nothing of the kind. This is the
 //!    distributed weighted round robin of Li, Baumberger and Hahn (PPoPP 2009) with all weights equal: shares of time stay
 //!    within one slice per round of each other, for any number of threads and CPUs, and nothing moves unless a CPU
-//!    would otherwise be ahead. Rounds are counted in slices that were used up: who yields or waits moves nothing.
+//!    would otherwise be ahead. Rounds are counted in slices that were used up: a thread that yields or waits moves nothing.
 //! 5. *Together.* A thread that wakes its CPU from rest, alone, [`ALONE`] times in a row, while each time one and the same CPU
 //!    of a lower number began a rest in between, moves to that CPU. So those that wake each other in turn on different CPUs
-//!    end up on one. What is busy there, or rests all the time, does not attract.
+//!    end up on one. A CPU that is busy, or rests all the time, does not attract threads.
 //!
 //! # Memory ordering
-//! The load table is advice: stale values cost a refused hand-over, or a slice. One order matters: who rests says so
-//! before it looks for spare threads, and who has a spare thread says so before it looks for who rests, both `SeqCst`; so one
-//! of them sees the other. The bit in `LoadTable::idle` is a claim: who clears it hands a thread to that CPU, nobody else does.
+//! The load table is advice: stale values cost a refused hand-over, or a slice. One order matters: a resting CPU says so
+//! before it looks for spare threads, and one with a spare thread says so before it looks for resting CPUs, both `SeqCst`; so one
+//! of them sees the other. The bit in `LoadTable::idle` is a claim: the CPU that clears it hands a thread to that CPU, nobody else does.
 
 mod notes;
 mod sharing;
@@ -139,7 +139,7 @@ impl Instance {
             if event != Event::Yielded as u64
                 && let Some(level) = level
             {
-                // Its turn is over. Whoever left meanwhile has none.
+                // Its turn is over. A thread that left meanwhile has none.
                 self.left[level] = self.left[level].saturating_sub(1).min(self.count[level]);
             }
             // Threads that woke earlier get their turn before the one that gives way.

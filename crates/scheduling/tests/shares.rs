@@ -144,7 +144,7 @@ fn the_successor_of_a_scheduler_keeps_the_share() {
 }
 
 proptest! {
-    /// The queues alone, as on a machine with one CPU: who takes comes after nobody that precedes it, by the priorities
+    /// The queues alone, as on a machine with one CPU: a thread is taken only when none precedes it, by the priorities
     /// that count now.
     #[test]
     fn the_highest_that_counts_is_taken(

@@ -60,7 +60,7 @@ impl Reader<'_> {
         }
     }
 
-    /// `a ? b : c`. What is not `live` is read and not worked out.
+    /// `a ? b : c`. A part that is not `live` is parsed and not evaluated.
     fn ternary(&mut self, live: bool) -> Result<i64, String> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {

@@ -1,4 +1,4 @@
-//! `test` and `[`: what POSIX says of up to four arguments.
+//! `test` and `[`: the rules of POSIX for up to four arguments.
 
 use alloc::string::String;
 

@@ -177,7 +177,7 @@ impl<W: World> Machine<W> {
         found.unwrap_or(text)
     }
 
-    /// Runs commands in a copy of the shell; what they print, without newlines at its end.
+    /// Runs commands in a copy of the shell; gives their output, without newlines at its end.
     fn substitute(&mut self, body: &Body) -> Result<String, String> {
         let (reads, writes) = self.world.pipe()?;
         let mut streams = self.streams.clone();

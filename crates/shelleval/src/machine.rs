@@ -78,7 +78,7 @@ pub struct Machine<W: World> {
     pub(crate) frames: Vec<Frame<W>>,
     /// Status of the last `$(…)` in the words of a command.
     pub(crate) substituted: Option<u64>,
-    /// Nothing goes on here: what is under way is taken away.
+    /// Nothing goes on here: the work under way is taken away.
     pub(crate) aborted: bool,
     /// A pipe is its output: it ends when nobody reads what its commands write.
     pub(crate) is_part: bool,
@@ -140,7 +140,7 @@ impl<W: World> Machine<W> {
         }
     }
 
-    /// Takes frames away up to the first that is so, which stays; whether there was one. Whatever they hold comes back.
+    /// Takes frames away up to the first that is so, which stays; whether there was one. The resources that they hold come back.
     pub(crate) fn unwind(&mut self, is: impl Fn(&Frame<W>) -> bool) -> bool {
         while let Some(frame) = self.frames.pop() {
             if is(&frame) {

@@ -325,7 +325,7 @@ impl<W: World> Machine<W> {
         Ok(())
     }
 
-    /// Expands a simple command, does its redirections and assignments; what is left to run. The status is set if nothing is.
+    /// Expands a simple command, does its redirections and assignments; gives the words left to run. The status is set if nothing is.
     fn prepare(&mut self, simple: &Simple) -> Option<Vec<String>> {
         self.substituted = None;
         let words = match self.fields(&simple.words) {

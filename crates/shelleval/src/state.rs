@@ -121,7 +121,7 @@ impl State {
         self.variables.iter()
     }
 
-    /// Sets a variable; what was exported stays so.
+    /// Sets a variable; an exported one stays so.
     pub fn set(&mut self, name: &str, value: &str, exported: bool) -> Result<(), String> {
         let exported = exported || self.variables.get(name).is_some_and(|variable| variable.exported);
         self.put(name, Some(Variable { value: value.to_string(), exported }))

@@ -43,7 +43,7 @@ pub enum NotStarted {
     NotAProgram(String),
     /// The words before its name are not understood: the message.
     Misunderstood(String),
-    /// Something else: what is to be said, with the name.
+    /// Something else: the message, with the name.
     Other(String),
 }
 

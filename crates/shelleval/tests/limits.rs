@@ -18,7 +18,7 @@ fn machine(world: &Host, errors: &fs::File) -> Machine<Host> {
     Machine::new(world.clone(), state, [null(), null(), Arc::new(errors.try_clone().unwrap())])
 }
 
-/// Runs a text; what it says to error output, and its status.
+/// Runs a text; gives its error output, and its status.
 fn said(text: &str) -> (String, u64) {
     let path = std::env::temp_dir().join(format!("shelleval-{:?}-{}", thread::current().id(), std::process::id()));
     let mut machine = machine(&Host::new(), &fs::File::create(&path).unwrap());

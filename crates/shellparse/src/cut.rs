@@ -100,7 +100,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// Descends so many levels; whoever calls it comes back up with `self.depth -= levels`, unless it fails.
+    /// Descends so many levels; its caller comes back up with `self.depth -= levels`, unless it fails.
     pub(crate) fn descend(&mut self, position: usize, levels: usize) -> Result<(), Error> {
         self.depth += levels;
         if self.depth > MAX_NESTING {
@@ -208,7 +208,7 @@ impl Parser<'_> {
         Ok(Word { parts: parts.0 })
     }
 
-    /// Pieces inside of `"`, up to `close`, which is taken too. What was opened stands at `start`.
+    /// Pieces inside of `"`, up to `close`, which is taken too. The opening character stands at `start`.
     #[inline(never)]
     fn double(&mut self, start: usize, close: char, parts: &mut Parts) -> Result<(), Error> {
         loop {

@@ -1,6 +1,6 @@
 //! The grammar.
 //!
-//! It recurses, and a thread's stack is small: whatever is not on the way from a body to the body in it is not inlined there.
+//! It recurses, and a thread's stack is small: functions not on the way from a body to the body in it are not inlined there.
 
 use alloc::string::String;
 use alloc::sync::Arc;

@@ -1,4 +1,4 @@
-//! Trees of texts, what is refused and where, and properties of all texts. What a text does is tested in `shelleval`.
+//! Trees of texts, refusals and their places, and properties of all texts. The effect of texts is tested in `shelleval`.
 
 use proptest::prelude::*;
 use shellparse::{Body, Command, Connector, MAX_NESTING, MAX_NODES, Part, Problem, RedirectionKind, quote};

@@ -117,7 +117,7 @@ impl<'a> Writer<'a> {
         self.raw(b"null");
     }
 
-    /// A text; what is not UTF-8 becomes U+FFFD. Characters that mean something in HTML are escaped too.
+    /// A text; bytes that are not UTF-8 become U+FFFD. Characters that mean something in HTML are escaped too.
     pub fn text(&mut self, bytes: &[u8]) {
         self.part();
         self.raw(b"\"");

@@ -2,7 +2,7 @@
 //!
 //! There are as many places as were made at first, each with a buffer that it gets when it is first needed: nothing grows
 //! however many readers there are.
-//! A new text takes the place of the oldest; who was still reading that one is notified that it is gone.
+//! A new text takes the place of the oldest; a client still reading that one is notified that it is gone.
 
 use alloc::vec::Vec;
 

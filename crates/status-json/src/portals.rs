@@ -41,7 +41,7 @@ struct Known {
 }
 
 /// Names of services by the place where they enter, as far as they were found out. Numbers of domains are not
-/// used again, so nothing here becomes wrong; what finds no room has no name until [`Self::make_room`].
+/// used again, so nothing here becomes wrong; a service that finds no room has no name until [`Self::make_room`].
 pub struct Services<const COUNT: usize> {
     known: [Option<Known>; COUNT],
 }

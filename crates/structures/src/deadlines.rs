@@ -2,7 +2,7 @@
 //! root. Nothing is allocated, and every step takes time logarithmic in the number of deadlines, a removal from the
 //! middle included.
 //!
-//! A tree is known by its root. There can be several; who is asked for a deadline keeps their roots.
+//! A tree is known by its root. There can be several; the caller keeps their roots.
 
 use core::cell::Cell;
 

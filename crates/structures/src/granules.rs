@@ -7,7 +7,7 @@ mod tests;
 
 /// Granules of the largest object: a domain on a machine with 64 CPUs.
 pub const MOST: u32 = 38;
-/// Granules of half a page: what is kept of a page table.
+/// Granules of half a page: the record of a page table.
 pub const HALF: u32 = 32;
 /// All but the first.
 const ALL_FREE: u64 = !1;

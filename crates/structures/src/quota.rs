@@ -1,6 +1,6 @@
 //! Quotas: of frames, each taken from the one above, and of numbers of threads, which count in all above.
 //!
-//! A child's limit is taken from its parent's when it is made and returns when it ends. What is still
+//! A child's limit is taken from its parent's when it is made and returns when it ends. The memory still
 //! charged to an account when its owner removes it stays charged: the account lives on without an
 //! owner, shrinks with every frame given back, passes those to its parent, and ends with the last.
 
@@ -97,7 +97,7 @@ pub trait Paying: Copy + PartialEq {
         }
         Ok(())
     }
-    /// The owner is gone: what is unused goes back to the parent now, the rest as it is given back.
+    /// The owner is gone: the unused part goes back to the parent now, the rest as it is given back.
     fn disown(self) {
         self.quota().ownerless.set(true);
         self.shrink();

@@ -1,4 +1,4 @@
-//! The compiled form: what goes in comes out, and nothing else is accepted.
+//! The compiled form: it reads back unchanged, and nothing else is accepted.
 #![forbid(unsafe_code)]
 
 use abi::level;

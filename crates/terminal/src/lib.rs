@@ -1,4 +1,4 @@
-//! The line discipline of a terminal: what happens between the bytes of a serial line and the bytes
+//! The line discipline of a terminal: the processing between the bytes of a serial line and the bytes
 //! that programs read and write.
 //!
 //! * *Cooked*: input is collected into lines that can be corrected (Backspace, Ctrl-U, Ctrl-W) and are
@@ -9,7 +9,7 @@
 //!
 //! Output is the same in all: `\n` becomes `\r\n`.
 //!
-//! Input that was typed ahead survives a change of the mode: what was collected for a line becomes raw
+//! Input that was typed ahead survives a change of the mode: characters collected for a line become raw
 //! bytes, raw bytes that nobody read are cooked.
 #![no_std]
 #![forbid(unsafe_code)]

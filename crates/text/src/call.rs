@@ -8,7 +8,7 @@ use core::fmt::Display;
 
 use crate::memory::{self, NoMemory};
 
-/// The end of the tool, with this status. What went wrong was said.
+/// The end of the tool, with this status. The error was printed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Exit(pub u8);
 
@@ -60,7 +60,7 @@ pub struct Named {
 pub enum Before {
     /// It goes.
     Gone,
-    /// It stays; what is written comes behind it.
+    /// It stays; new output comes behind it.
     Kept,
 }
 

@@ -1,4 +1,4 @@
-//! `diff`: what changed from one file to another.
+//! `diff`: the changes from one file to another.
 
 use alloc::format;
 use alloc::string::String;

@@ -224,7 +224,7 @@ impl Editor {
         Next::Draw
     }
 
-    /// Goes somewhere; what is typed there is undone by itself.
+    /// Goes somewhere; text typed there is undone by itself.
     fn stand(&mut self, place: usize) {
         self.cursor = place;
         self.column = None;
@@ -410,7 +410,7 @@ fn put(character: char, screen: &mut Vec<u8>) {
     screen.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
 }
 
-/// The begin of a text; what does something to the terminal is shown as `?`.
+/// The begin of a text; control characters are shown as `?`.
 fn show(text: &str, columns: usize, screen: &mut Vec<u8>) {
     text.chars().take(columns).for_each(|character| put(if character.is_control() { '?' } else { character }, screen));
 }

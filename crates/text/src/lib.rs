@@ -1,4 +1,4 @@
-//! The usual tools for texts and files (`grep`, `sort`, `diff`, …): what they do, apart from the system they run on.
+//! The usual tools for texts and files (`grep`, `sort`, `diff`, …): their behaviour, apart from the system they run on.
 //!
 //! A tool gets its words and a [`System`], and gives a status. Cairn's programs pass one made of the runtime, the host tests one made
 //! of the standard library; these run each tool beside the tool of that name of this computer, and compare what both print.
@@ -7,7 +7,7 @@
 //! |---|---|
 //! | [`call`] | a call of a tool: options, messages, lines of files |
 //! | [`memory`] | vectors that refuse instead of panicking |
-//! | [`pattern`], [`matcher`] | regular expressions of POSIX; what finds them |
+//! | [`pattern`], [`matcher`] | regular expressions of POSIX; the search for them |
 //! | [`order`], [`numbers`], [`edits`], [`glob`], [`pager`], [`keys`] | the logic of `sort`, `seq`, `diff`, `find`, `less` |
 //! | [`document`], [`editor`] | the text that `edit` changes, and the rest of its logic |
 //! | the others | a tool each |

@@ -1,6 +1,6 @@
 //! The display and behaviour of `less`, apart from the terminal: a text that comes piece by piece, keys in, a screen out.
 //!
-//! A line of the text takes a line of the screen; what does not fit is seen by going to the right.
+//! A line of the text takes a line of the screen; the rest is seen by going to the right.
 
 use alloc::format;
 use alloc::string::String;
@@ -103,7 +103,7 @@ impl Pager {
         !self.is_whole && (seeks || self.starts.len() <= self.top.saturating_add(self.page()))
     }
 
-    /// Takes more of the text. What there is no memory for is not shown.
+    /// Takes more of the text. Text without memory for it is not shown.
     pub fn append(&mut self, bytes: &[u8]) {
         if self.take(bytes).is_err() {
             self.is_cut = true;
@@ -304,7 +304,7 @@ impl Pager {
         }
     }
 
-    /// Draws the part of a line that is on the screen; what is sought is shown in reverse.
+    /// Draws the part of a line that is on the screen; matches are shown in reverse.
     fn draw_line(&self, line: &[u8], sought: Option<&mut Matcher>, screen: &mut Vec<u8>) {
         let mut found = Vec::new();
         if let Some(matcher) = sought {

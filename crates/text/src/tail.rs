@@ -131,7 +131,7 @@ impl Kept {
         Ok(())
     }
 
-    /// Lets the first lines go until `count` are left. What follows the last end of a line is a line, too.
+    /// Lets the first lines go until `count` are left. Text after the last end of a line is a line, too.
     fn drop_lines(&mut self, count: u64) {
         let is_open = self.text.back().is_some_and(|byte| *byte != b'\n');
         let mut excess = (self.lines + u64::from(is_open)).saturating_sub(count);

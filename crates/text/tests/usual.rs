@@ -1,4 +1,4 @@
-//! Each tool beside the tool of that name of this computer: what both print, and their status.
+//! Each tool beside the tool of that name of this computer: output and status must be the same.
 #![allow(missing_docs)]
 
 mod host;

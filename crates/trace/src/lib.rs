@@ -15,8 +15,8 @@
 //! | 24 to 31 | second operand |
 //!
 //! Records of one CPU stand in the order of time; between those of different CPUs the order may be slightly off, where
-//! two happened at about the same time. Whoever wants the order of time sorts, and leaves what has the same time as
-//! it stands.
+//! two happened at about the same time. A reader that wants the order of time sorts, and leaves records of the same time as
+//! they stand.
 //!
 //! The meaning of the operands stands at each [`Kind`]. A reader takes nothing for granted: a trace may end
 //! early or be no trace.
@@ -151,7 +151,7 @@ impl Record {
     }
 }
 
-/// Up to 16 bytes of text as operands; what is longer is left out.
+/// Up to 16 bytes of text as operands; the rest is left out.
 pub fn text(bytes: &[u8]) -> [u64; 2] {
     let word = |from: usize| {
         let bytes = bytes.iter().skip(from).take(8).enumerate();

@@ -17,7 +17,7 @@ pub const MAX_FRAMES: usize = 64;
 static PHYSICAL: [AtomicU64; MAX_FRAMES] = [const { AtomicU64::new(0) }; MAX_FRAMES];
 /// Physical address and bytes of the registers behind each base register.
 static BASES: [(AtomicU64, AtomicU64); 6] = [const { (AtomicU64::new(0), AtomicU64::new(0)) }; 6];
-/// Frames that there are. Written last: what was given before is mapped.
+/// Frames that there are. Written last: frames given before are mapped.
 static FRAMES: AtomicUsize = AtomicUsize::new(0);
 /// Frames that were given out.
 static USED: AtomicUsize = AtomicUsize::new(0);

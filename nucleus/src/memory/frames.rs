@@ -194,7 +194,7 @@ impl Record {
     /// Records that `account` pays for the frame from now on.
     #[inline(always)]
     pub fn charge(&self, account: Ref<Account>, used: Use) {
-        // Truncation removes the upper bits of the direct map: what is left is the physical address / 64.
+        // Truncation removes the upper bits of the direct map: the rest is the physical address / 64.
         self.owner.set((account.address() >> 6) as u32);
         self.used.set(used);
         self.count.set(0);

@@ -118,7 +118,7 @@ pub const OBJECT: u8 = 8;
 pub const OBJECT_INHERITS: u8 = 10;
 /// Rule: the labels of a message that is sent.
 pub const SENDS: u8 = 13;
-/// Rule: what becomes of a message that a receiver takes; four numbers, for explicit receivers or not, with a verify label
+/// Rule: the fate of a message that a receiver takes; four numbers, for explicit receivers or not, with a verify label
 /// or not.
 pub const TAKES: u8 = 14;
 

@@ -62,7 +62,7 @@ pub enum Part<'a> {
     Text(&'a str),
     /// Bytes composed of parts before.
     Ready(&'a [u8]),
-    /// Untrusted bytes; what is not printable ASCII becomes a dot.
+    /// Untrusted bytes; characters other than printable ASCII become dots.
     Foreign(&'a [u8]),
     /// Decimal.
     Number(u64),

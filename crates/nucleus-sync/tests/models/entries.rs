@@ -16,7 +16,7 @@ struct Table {
     /// Which code the entry leads to, and the number of the object for it.
     code: AtomicU32,
     object: AtomicU32,
-    /// Objects: what each is for.
+    /// Objects: the purpose of each.
     objects: [Plain<&'static str>; 2],
 }
 

@@ -129,7 +129,7 @@ impl Machine {
         Arc::new(Self { lock: Lock::new(), cpus: [cpu(), cpu(), cpu()], fault })
     }
 
-    /// A slow entry: the lock is ours. What was left to this CPU meanwhile.
+    /// A slow entry: the lock is ours. Takes the work left to this CPU meanwhile.
     pub fn enter(&self, me: usize) -> Left {
         let cpu = &self.cpus[me];
         if self.fault == Fault::QuiescentTooEarly {
@@ -204,7 +204,7 @@ impl Machine {
         if self.fault != Fault::NoFence {
             fence(Ordering::SeqCst);
         }
-        // Acquire: what a CPU did there, before it said that it is elsewhere, is done.
+        // Acquire: all that a CPU did there, before it said that it is elsewhere, is done.
         let inside = move |which: &usize| *which != me && self.cpus[*which].domain.load(Ordering::Acquire) == domain;
         (0..others + 1).filter(inside).inspect(|which| self.stop(*which))
     }

@@ -83,7 +83,7 @@ impl Server {
         machine.enter(0);
         self.waiters.store(1, Ordering::Relaxed);
         machine.stop_in(0, 1, SERVER).for_each(drop);
-        // Others are elsewhere. What they had put in before they went there is seen: a pool that is not empty is worth
+        // Others are elsewhere. The entries that they put in before they went there are seen: a pool that is not empty is worth
         // stopping its CPU for.
         if self.pools[1].load(Ordering::Relaxed) != NONE {
             if machine.fault != Fault::StopsTooFew {

@@ -72,7 +72,7 @@ impl Page {
     }
 }
 
-/// Threads 1 to 3 become ready; `words` are thread * 10 + how often. The reader comes at any time, so many times. What finds
+/// Threads 1 to 3 become ready; `words` are thread * 10 + how often. The reader comes at any time, so many times. A thread that finds
 /// the ring full is posted later, as the nucleus does.
 fn model(fault: Fault, words: &'static [u32], takes: usize, start: u32) {
     let page = Page::new();

@@ -189,7 +189,7 @@ fn who_kills_p_settles_in_its_place() {
     explore(Some(2), || model(Fault::Swapped, 0, 1, &[Kill, P, V]));
 }
 
-/// With one token it is a lock for who takes it without waiting: what one did under it sees the next.
+/// With one token it is a lock for CPUs that take it without waiting: each sees the writes of the one before.
 pub fn as_a_lock() {
     explore(None, || {
         let shared = Arc::new((Tokens::new(1), Plain::new(0)));

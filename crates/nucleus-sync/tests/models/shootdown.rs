@@ -1,6 +1,6 @@
 //! A page is unmapped: when that returns, no CPU reads it through an old translation.
 //!
-//! A CPU has one translation, kept from the first access after the root was loaded or the translation forgotten. What a
+//! A CPU has one translation, kept from the first access after the root was loaded or the translation forgotten. The value that a
 //! translation is filled with may be old, as any load.
 
 use crate::machine::{Fault, Machine, explore};

@@ -1,5 +1,5 @@
-//! The lender of a window, or its borrower, dies while another CPU makes the call, looks through the window, or returns. What that frees is
-//! used again only when no CPU translates through the slot: the lent page, and the table that has the slot's entry.
+//! The lender of a window, or its borrower, dies while another CPU makes the call, looks through the window, or returns. The frames freed
+//! by that are used again only when no CPU translates through the slot: the lent page, and the table that has the slot's entry.
 //!
 //! In the nucleus: `die` (`control/death.rs`) marks the domain and stops all CPUs. A CPU in it leaves by `unwind`
 //! (`control/dispatch.rs`), which closes the window of each activation it unlinks. `remove_own_step` (`control/removal.rs`) waits until no

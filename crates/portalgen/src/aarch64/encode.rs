@@ -229,7 +229,7 @@ impl Code<'_, AArch64> {
     pub const fn drop_page(&mut self, page: X) {
         self.word(0xd508_8720 | page.0);
     }
-    /// `dsb nsh`: what was dropped is gone.
+    /// `dsb nsh`: the dropped translations are gone.
     pub const fn dropped(&mut self) {
         self.word(0xd503_379f);
     }
@@ -286,7 +286,7 @@ impl Code<'_, AArch64> {
     pub const fn skip_if_clear(&mut self, register: X, bit: u32, instructions: u32) {
         self.word(0x3600_0000 | bit << 19 | (instructions + 1) << 5 | register.0);
     }
-    /// To the user. What stands behind is not executed ahead (Arm ARM D1.4.4).
+    /// To the user. Code behind it is not executed ahead (Arm ARM D1.4.4).
     pub const fn leave(&mut self) {
         self.word(0xd69f_03e0);
         self.word(0xd503_379f);

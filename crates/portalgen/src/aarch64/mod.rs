@@ -2,7 +2,7 @@
 //!
 //! A call begins with the address of the entry in x8, a return with the activation in x15; x16 is the CPU's block, x14, x15 and x17 are
 //! used, and all other registers are the user's. Interrupts are off; the stack pointer is the top of the kernel stack, above which
-//! are two words of zeros. Whatever can refuse comes before the first state is changed. The code uses x6, x7 and x9 to x18,
+//! are two words of zeros. All checks that can refuse come before the first state is changed. The code uses x6, x7 and x9 to x18,
 //! which a system call destroys anyway.
 
 mod encode;
@@ -711,7 +711,7 @@ impl<'a> Half<'a> {
     }
 }
 
-/// Whether the code can be made for such objects: what it loads and stores as pairs or without a distance stands so.
+/// Whether the code can be made for such objects: it loads and stores some fields as pairs or without a distance.
 pub const fn fits(at: &Offsets) -> bool {
     let mut pair = 0;
     let mut pairs_fit = reaches(at.cpu_activation) && reaches(at.domain_table) && reaches(at.activation_pc);

@@ -2,7 +2,7 @@
 //!
 //! A call begins with the address of the entry in rax, the user's instruction pointer and flags in rcx and r11, a return with the
 //! activation in r11; all other registers are the user's, and the CPU's block is behind `gs`. Interrupts are off, and no stack is
-//! there. Whatever can refuse comes before the first state is changed.
+//! there. All checks that can refuse come before the first state is changed.
 
 mod encode;
 

@@ -66,7 +66,7 @@ pub const OBJECTS: [(&str, u64, u64); 13] = [
     ("area above", AREA_ABOVE, 4096),
 ];
 
-/// Memory: whatever is not in an object cannot be reached.
+/// Memory: addresses outside of objects cannot be reached.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Memory {
     objects: Vec<Vec<u8>>,

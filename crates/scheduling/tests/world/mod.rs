@@ -255,7 +255,7 @@ impl Machine {
         panic!("CPU {cpu} finds nothing to dispatch");
     }
 
-    /// Interrupts: who has something new that precedes what runs.
+    /// Interrupts: CPUs with a new thread that precedes the running one.
     pub fn settle(&mut self) {
         while let Some((cpu, event)) = (0..self.nucleus.cpus).find_map(|cpu| {
             let nucleus = &self.nucleus;

@@ -1,4 +1,4 @@
-//! Against a note for each frame: who has it.
+//! Against a note for each frame: its owner.
 
 use super::{Blocks, CLEARED, Frame, JOINED, ORDERS, Records};
 use crate::STEPS;

@@ -86,7 +86,7 @@ impl Model {
         self.place(parent).children = [std::vec![number], others].concat();
         self.0[number] = Some(Place { depth, parent: Some(parent), children: deeper });
     }
-    /// Takes a node out; what is below it is below its parent from now on.
+    /// Takes a node out; the nodes below it are below its parent from now on.
     fn take(&mut self, number: usize) {
         let Place { parent, children, .. } = self.0[number].take().expect("is in a tree");
         children.iter().for_each(|child| self.place(*child).parent = parent);

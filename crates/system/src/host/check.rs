@@ -454,7 +454,7 @@ impl<'a> Checker<'a> {
         let mut owners = BTreeMap::new();
         for component in &self.description.components {
             let (special, name) = (&component.special, component.name.value.as_str());
-            // Several may hold the machine: who starts programs, who gives devices to drivers, who looks.
+            // Several may hold the machine: the one that starts programs, the one that gives devices to drivers, the one that reports.
             if matches!(special.value, Special::None | Special::Machine | Special::Inspect) {
                 continue;
             }
