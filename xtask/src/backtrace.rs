@@ -66,7 +66,7 @@ const NO_ROOM: &str = " died, status 0x600";
 const ADVICE: &str = "its account has no room for that page: `account` in the system description says how much it has";
 
 impl Place<'_> {
-    /// Finds in the lines before the cause of this death: what it was, and what a panic said.
+    /// Finds in the lines before the cause of this death: its kind, and the message of a panic.
     pub fn cause<'l>(&self, before: impl Iterator<Item = &'l str>) -> String {
         let number = self.domain.split(' ').nth(1).unwrap_or_default();
         // Of a component, and of a program.

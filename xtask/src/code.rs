@@ -1,7 +1,7 @@
 //! The owner of an executed instruction's code, and the function in which it lies.
 //!
-//! Programs have the same addresses, but lie in different pages of this computer: whose page it is, the instructions in it tell. What runs
-//! where it lies in the boot archive has all its pages in one piece, and is told by all of them at once. Two components that run the
+//! Programs have the same addresses, but lie in different pages of this computer: whose page it is, the instructions in it tell. Code that
+//! runs where it lies in the boot archive has all its pages in one piece, and is told by all of them at once. Two components that run the
 //! same program share its pages, and are not distinguished.
 
 use crate::build;

@@ -306,7 +306,7 @@ impl<S: Read + Write> Counter<S> {
         self.ask(b'?')
     }
 
-    /// From here on the order of instructions is recorded; what was recorded before is forgotten.
+    /// From here on the order of instructions is recorded; records from before are forgotten.
     pub fn begin_record(&mut self) -> Result<Counts> {
         self.ask(b'(')
     }

@@ -29,7 +29,7 @@ fn segments(file: &[u8]) -> Result<impl Iterator<Item = &ProgramHeader64<LittleE
     Ok(segments.iter().filter(|segment| segment.p_type(LittleEndian) == PT_LOAD))
 }
 
-/// The loaded bytes of the file, from physical address 0 on; what has no bytes in it is left out at the end.
+/// The loaded bytes of the file, from physical address 0 on; parts without bytes in it are left out at the end.
 pub fn flat(file: &[u8]) -> Result<Vec<u8>> {
     let endian = LittleEndian;
     let mut image = Vec::new();

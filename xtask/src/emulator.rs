@@ -223,7 +223,7 @@ pub fn arguments(image: &Image, machine: &Machine) -> Vec<String> {
 }
 
 /// How CPUs are emulated. With a clock of instructions they take turns in one thread of the host, and otherwise, too, if
-/// there are more than the host has: who waits for a lock would else spin while the thread of who has it waits for a
+/// there are more than the host has: a CPU that waits for a lock would else spin while the thread of the holder waits for a
 /// CPU of the host. Where each can have a thread of its own it has, if the host's memory keeps writes in order as x86-64
 /// does.
 fn accelerator(machine: &Machine) -> &'static str {

@@ -1,4 +1,4 @@
-//! `./x labels bench`: what operations of labels cost on this computer, by the number of handles, drawn.
+//! `./x labels bench`: the cost of operations on labels on this computer, by the number of handles, drawn.
 //!
 //! Criterion measures (`crates/flow/benches/engine.rs`); its files are read, and the medians drawn. Nanoseconds of one computer are
 //! no budget: how they grow with the number of handles is what the picture is for.

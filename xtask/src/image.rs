@@ -1,4 +1,4 @@
-//! The boot archive: what a system description names, built and packed.
+//! The boot archive: the files that a system description names, built and packed.
 
 use crate::build::{self, Checks, Program, Programs};
 use crate::elf;
@@ -75,7 +75,7 @@ pub const OF_TESTS: [&str; 1] = ["chaos"];
 /// Memory of a machine without a description, and of most with one.
 pub const USUAL_MEMORY: &str = "64M";
 
-/// Memory, as QEMU takes it, for a machine with so many CPUs: what is wanted, or the description's size, or, if CPUs after the
+/// Memory, as QEMU takes it, for a machine with so many CPUs: the wanted size, or the description's size, or, if CPUs after the
 /// first need more, a multiple of 16 MiB.
 pub fn memory_for(system: &System, wanted: Option<&str>, cpus: u32) -> String {
     const FRAMES_OF_STEP: u64 = 16 * 256;
@@ -125,14 +125,14 @@ impl System {
     fn read_with(project: &Project, path: &Path, more: &str) -> Result<Self> {
         let text = read_text(&project.root.join(path))? + more;
         let description = Description::read(&text).map_err(|_| {
-            // All at once: what can be read is compared with the tree, too.
+            // All at once: each part that can be read is compared with the tree, too.
             let tree = Tree { project, folder: folder(project, path), machine: None };
             report(path, &Description::problems(&text, &tree))
         })?;
         Ok(Self { path: path.into(), description })
     }
 
-    /// As [`Self::read`], with `more` behind the description; what has programs gets those that only tests run, too.
+    /// As [`Self::read`], with `more` behind the description; systems with programs get those that only tests run, too.
     pub fn read_for_tests(project: &Project, path: &Path, more: &str) -> Result<Self> {
         let mut system = Self::read_with(project, path, more)?;
         let programs = &mut system.description.programs;

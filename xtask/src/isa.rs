@@ -33,7 +33,7 @@ pub enum Boards {
 
 /// RAM may be accessed anywhere (Arm ARM B2.7), but the target's code takes a word that is not known to be aligned byte by byte.
 const UNALIGNED: &str = "-Ctarget-feature=-strict-align";
-/// That feature's name is not stable: the compiler would warn of it, for each crate. What else it warns of the lints show, and
+/// That feature's name is not stable: the compiler would warn of it, for each crate. Its other warnings show as lints, and
 /// the same crates on x86-64.
 const QUIET: &str = "-Awarnings";
 
@@ -74,7 +74,7 @@ impl Isa {
     pub fn nucleus_flags(self) -> Vec<String> {
         let flags: &[&str] = match self {
             Self::X86_64 => &["-Crelocation-model=static", "-Ccode-model=kernel", "-Cforce-frame-pointers=yes"],
-            // The image is less than 1 MiB: what is in it is reached by one instruction.
+            // The image is less than 1 MiB: one instruction reaches any address in it.
             Self::Aarch64 => {
                 &["-Crelocation-model=static", "-Ccode-model=tiny", "-Cforce-frame-pointers=yes", UNALIGNED, QUIET]
             }

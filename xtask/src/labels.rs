@@ -180,7 +180,7 @@ fn parsed(line: &str) -> Result<(Step, Option<Said>)> {
     })
 }
 
-/// A trace's statement of the outcome of a message; what it leaves out is not compared.
+/// A trace's statement of the outcome of a message; omitted parts are not compared.
 struct Said {
     delivered: bool,
     to: Option<u64>,

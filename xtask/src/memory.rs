@@ -1,4 +1,4 @@
-//! `./x memory`: what fills the memory of a machine: the accounts of its description, the reserve, and the boot archive, file by file.
+//! `./x memory`: the use of a machine's memory: the accounts of its description, the reserve, and the boot archive, file by file.
 
 use crate::build::Checks;
 use crate::command_line::MemoryOptions;

@@ -1,4 +1,4 @@
-//! `./x new component|interface|program NAME`: what builds at once, and its place in the tree.
+//! `./x new component|interface|program NAME`: adds a skeleton that builds at once to the tree.
 
 use crate::command_line::{NewInterface, NewOptions};
 use crate::image::System;
@@ -29,7 +29,7 @@ const USUAL_SYSTEM: &str = "systems/default.toml";
 /// The component.
 const COMPONENT: &str = r#"//! What it is for, in one sentence.
 //!
-//! It serves the interface `Stream` under the name `NAME`: whoever reads gets a greeting, what is
+//! It serves the interface `Stream` under the name `NAME`: a reader gets a greeting; text that is
 //! written goes to the kernel log. `./x new interface` makes an interface of its own.
 #![no_std]
 #![no_main]

@@ -51,7 +51,7 @@ pub fn meaning(claimed: u32) -> Interrupt {
     unimplemented!()
 }
 
-/// The interrupt was taken; what [`claim`] gave.
+/// The interrupt was taken; the value that [`claim`] gave.
 pub fn complete(claimed: u32) {
     unimplemented!()
 }

@@ -53,7 +53,7 @@ pub fn port(index: usize, what: u64, word1: u64, word2: u64) -> Result<u64, Erro
     unimplemented!()
 }
 
-/// V on a semaphore, then the end of the running thread, without touching the stack in between: who
+/// V on a semaphore, then the end of the running thread, without touching the stack in between: the thread that
 /// wakes may reuse it.
 ///
 /// # Safety

@@ -25,13 +25,13 @@ pub const CLASSES: usize = 5;
 /// (x86-64), MOVZ XZR with 0xca00 and the number (AArch64).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mark {
-    /// 1: what is counted begins.
+    /// 1: counting begins.
     Begin,
     /// 2: it ends, and is added to what was counted before.
     End,
-    /// 3: what was added is a row.
+    /// 3: the counts so far become a row.
     Keep,
-    /// 4: what was added is forgotten.
+    /// 4: the counts so far are forgotten.
     Drop,
 }
 

@@ -223,7 +223,7 @@ impl Emulator {
             Adding::ToOne(find_add_to_one()?)
         } else {
             let (new, add, sum) = (find_new_numbers()?, find_add_per_cpu()?, find_sum()?);
-            // SAFETY: any size may be asked for; what is made lives as long as the emulator.
+            // SAFETY: any size may be asked for; the allocation lives as long as the emulator.
             let board = Board(unsafe { new(size_of::<Counts>()) });
             Adding::PerCpu { add, sum, board }
         };
@@ -336,7 +336,7 @@ impl Emulator {
         let translation = &*Box::leak(Box::new(translation));
         all.push(translation);
         let what = (&raw const *translation).cast_mut().cast();
-        // SAFETY: the instruction is of the block that is shown; what is passed lives for ever.
+        // SAFETY: the instruction is of the block that is shown; the argument lives for ever.
         unsafe { (self.on_execution)(instruction, followed, NO_REGISTERS, what) };
     }
 

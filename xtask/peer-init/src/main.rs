@@ -2,7 +2,7 @@
 //!
 //! It loads the modules that `/modules` names, gives the network its address, and starts nginx and the
 //! services below, each a process of its own: the same program, with the name of the service as its argument.
-//! What needs more than Rust's library does is left to Debian's busybox. When one of them ends, so does the machine.
+//! Tasks that need more than Rust's library are left to Debian's busybox. When one of them ends, so does the machine.
 //!
 //! | service | port | what |
 //! |---|---|---|

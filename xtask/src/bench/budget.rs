@@ -33,7 +33,7 @@ pub struct Peer {
     value: u64,
 }
 
-/// A fast path of AArch64 may take so many instructions more: what x86-64 does with operands in memory takes loads.
+/// A fast path of AArch64 may take so many instructions more: loads take the place of x86-64's operands in memory.
 const FAST_PATHS_TAKE_MORE: u64 = 10;
 /// The limit of a fast path: a row whose budget on x86-64 is below this, in instructions.
 const SHORT: u64 = 60;

@@ -2,7 +2,7 @@
 //! compares what it prints with `tests/budgets.toml`.
 //!
 //! The cost of a request from the host is measured by [`network`], with another counter; rows that need several CPUs by
-//! [`several`]. Each ISA is measured by itself; what a row may cost there is what [`budget::Budget::on`] makes of the file.
+//! [`several`]. Each ISA is measured by itself; [`budget::Budget::on`] takes the limit of a row there from the file.
 //!
 //! The program prints lines `bench NAME VALUE UNIT [key=value …]`; the pairs are counts of what costs
 //! more on hardware than an instruction (writes of the page-table root, TLB invalidations).

@@ -1,5 +1,5 @@
-//! Tables 6.1 (labels) and 6.2 (pages of 4 KiB) of the paper Asbestos on ARM, and the same of Cairn: what their benchmarks cost on both ISAs, and
-//! how many times as much on ARM.
+//! Tables 6.1 (labels) and 6.2 (pages of 4 KiB) of the paper Asbestos on ARM, and the same of Cairn: the cost of their benchmarks on both
+//! ISAs, and how many times as much on ARM.
 
 use super::measurement::find;
 use super::results::Results;

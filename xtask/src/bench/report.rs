@@ -2,7 +2,7 @@
 //! same of Cairn, as a chapter of the book with plots.
 //!
 //! The paper counts cycles of a MIPS R5000, and we count instructions, so nothing here is judged: `tests/budgets.toml` does that. Of the
-//! paper we have the text, in which the numbers of its tables are missing; what is quoted here stands in its sentences.
+//! paper we have the text, in which the numbers of its tables are missing; the quotations are from its sentences.
 
 use super::budget::Budget;
 use super::measurement::{Measurement, find};

@@ -65,7 +65,7 @@ pub fn measure(project: &Project, system: &System, wanted: &dyn Fn(&str) -> bool
     all
 }
 
-/// Why something was not measured, in a line: what a machine printed before comes with the error.
+/// Why something was not measured, in a line: the output of the machine comes with the error.
 fn not_measured(name: &str, error: &anyhow::Error) -> String {
     let text = format!("{error:#}");
     let (first, last) = (text.lines().next().unwrap_or_default(), text.trim_end().lines().last());

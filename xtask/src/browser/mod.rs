@@ -1,8 +1,8 @@
 //! A browser without a window: Chromium, told what to do over its debugging pipe.
 //!
 //! The DevTools protocol: JSON messages, each with a zero byte behind it, on descriptors 3 and 4. `sh` puts our pipes
-//! there, so that nothing has to be unsafe. What the page complains about (exceptions, errors of the console) and
-//! which addresses it asks for is kept.
+//! there, so that nothing has to be unsafe. The page's complaints (exceptions, errors of the console) and
+//! which addresses it asks for are kept.
 
 mod base64;
 
@@ -154,7 +154,7 @@ impl Browser {
         let metrics = json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": mobile });
         self.ask("Emulation.setDeviceMetricsOverride", metrics)?;
         let value = if scheme == Scheme::Dark { "dark" } else { "light" };
-        // Nothing moves slowly: what is measured is where it will stay.
+        // Nothing moves slowly: elements are measured where they will stay.
         let features = json!([
             { "name": "prefers-color-scheme", "value": value },
             { "name": "prefers-reduced-motion", "value": "reduce" },

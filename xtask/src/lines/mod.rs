@@ -2,7 +2,7 @@
 //! flow control for portable devices" asks of Asbestos.
 //!
 //! A line counts if something other than a comment stands on it. Lines of tests do not count, nor does what runs on the
-//! computer where Cairn is built. What belongs to an ISA is what is in a folder, or a file, with its name.
+//! computer where Cairn is built. A folder or a file with the name of an ISA belongs to that ISA.
 
 mod count;
 mod tree;

@@ -2,7 +2,7 @@
 //!
 //! | module | what |
 //! |---|---|
-//! | [`session`] | the machine: what is asked of it, and when it is recorded |
+//! | [`session`] | the machine: the requests to it, and when it is recorded |
 //! | [`peer`] | a client of a server in the machine |
 //! | [`record`] | which instructions were executed, and in which order |
 //! | [`calls`] | what an instruction does to a stack, and the tree of calls |

@@ -5,7 +5,7 @@ use crate::bench::grouped;
 use anyhow::{Context, Result};
 use inferno::flamegraph::{Options, from_lines};
 
-/// Draws it, as SVG; what is narrower than so many percent is left out.
+/// Draws it, as SVG; bars narrower than so many percent are left out.
 pub fn draw(title: &str, profile: &Profile, narrowest: f64) -> Result<Vec<u8>> {
     let lines: Vec<String> = profile.paths.iter().map(line).collect();
     let mut options = Options::default();

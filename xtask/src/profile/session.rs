@@ -152,7 +152,7 @@ impl Session<'_> {
         let text = self.prompt(printed)?;
         let status = text.lines().find_map(|line| line.trim().parse().ok());
         let status: u64 = status.with_context(|| format!("the shell tells no status, but `{text}`"))?;
-        // As the shell ends a machine: what has more bits stays a failure.
+        // As the shell ends a machine: a status with more bits stays a failure.
         Ok(u8::try_from(status).unwrap_or(1))
     }
 

@@ -1,9 +1,9 @@
 //! The instructions in their order, each at its place in the tree of calls.
 //!
 //! A stack is a node of that tree. Nothing says which thread runs, so a thread is known by where it goes on: a stack that was left
-//! is taken up again by the program whose it is, at the instruction behind the one that it was left at. What goes on nowhere is a new
-//! stack: a thread that begins, a call that comes in. The nucleus's frames stand upon the stack of the program that ran last; after the CPU
-//! has waited for an interrupt, upon none.
+//! is taken up again by the program whose it is, at the instruction behind the one that it was left at. A stack without such a place is a
+//! new stack: a thread that begins, a call that comes in. The nucleus's frames stand upon the stack of the program that ran last; after the
+//! CPU has waited for an interrupt, upon none.
 
 use super::calls::{Calls, LONGEST, Node, Step, TOP};
 use super::record::Record;
@@ -178,7 +178,7 @@ impl Replay {
         best.map_or(Stack::on(TOP), |number| left.remove(number))
     }
 
-    /// A stack on which an instruction is executed; what is at `base` and above is not its own.
+    /// A stack on which an instruction is executed; addresses from `base` on are not its own.
     fn advanced(&mut self, stack: Stack, base: usize, place: usize) -> Stack {
         let Place { address, function, .. } = self.places[place];
         let last = stack.last.map(|last| self.places[last]);

@@ -155,7 +155,7 @@ impl Prepared {
     }
 }
 
-/// Has a file read on each CPU: whoever is shown a window pays for page tables from the first one on, on each CPU. What is compared afterwards
+/// Has a file read on each CPU: the receiver of windows pays for page tables from the first window on, on each CPU. A later comparison
 /// does not depend on where it runs.
 fn first_windows(cpus: u32) -> String {
     if cpus == 1 { String::new() } else { (0..cpus).map(|cpu| format!("pin {cpu} cat /etc/motd; ")).collect() }

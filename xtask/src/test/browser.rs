@@ -1,6 +1,6 @@
 //! The pages in a browser: on a desk and on a phone, light and dark.
 //!
-//! The machine serves; Chromium shows. What a person would see at once is measured: nothing sticks out, no text
+//! The machine serves; Chromium shows. Obvious faults of the page are measured: nothing sticks out, no text
 //! leaves its box or lies on another, everything can be read against what is behind it, the figures are those of
 //! `/status.json` and move, a connection that is lost is told and found again. Needs Chromium, so it runs with
 //! `--soak` or when it is named.

@@ -25,7 +25,7 @@ pub fn format(project: &Project, report: &mut Report) {
 /// `cargo clippy -D warnings` over all crates as an editor checks them, bare crates, and the nucleus with its checks.
 pub fn lints(project: &Project, workspace: &Workspace, isas: &[Isa], report: &mut Report) {
     report.run("lints: host", || {
-        // All crates, tests and examples included, for this computer: what an editor checks.
+        // All crates, tests and examples included, for this computer: as an editor checks them.
         let mut command = clippy(project, "lints-host");
         command.args(["--workspace", "--all-targets", "--", "-D", "warnings"]);
         quietly(project, command)
@@ -59,7 +59,7 @@ fn clippy(project: &Project, folder: &str) -> Command {
     command
 }
 
-/// Runs a command; what it printed is the error if it fails.
+/// Runs a command; its output is the error if it fails.
 pub fn quietly(project: &Project, mut command: Command) -> Result<()> {
     let output = command.current_dir(&project.root).stdin(Stdio::null()).output().context("cannot start cargo")?;
     if output.status.success() {
@@ -72,7 +72,7 @@ pub fn quietly(project: &Project, mut command: Command) -> Result<()> {
 /// The group of [`unsafe_code`].
 pub const UNSAFE: &str = "unsafe";
 
-/// Only what `tests/unsafe.toml` lists may hold `unsafe`; everything else forbids it. What is unsafe gives its own reason.
+/// Only what `tests/unsafe.toml` lists may hold `unsafe`; everything else forbids it. Each `unsafe` gives its own reason.
 pub fn unsafe_code(project: &Project, workspace: &Workspace, report: &mut Report) {
     report.run(UNSAFE, || {
         #[derive(Deserialize)]

@@ -1,4 +1,4 @@
-//! Where programs were when they died: what `./x run` says beside the log.
+//! Where programs were when they died: the output of `./x run` beside the log.
 
 use super::cases;
 use super::report::Report;

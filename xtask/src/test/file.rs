@@ -10,7 +10,7 @@
 //! distinct = ["/^([0-9a-f]+)$/"]  # what the group finds is never the same twice, and is found twice at least
 //! status = 0
 //! ```
-//! It runs on each ISA, once for each number of CPUs: see [`super::cases`] for the keys `cpus` and `one_cpu`. What it shows of one
+//! It runs on each ISA, once for each number of CPUs: see [`super::cases`] for the keys `cpus` and `one_cpu`. A test of one
 //! ISA only says which and why, `isa = { aarch64 = "its registers" }`. A table `[aarch64]` replaces keys there.
 //!
 //! Further keys with their defaults: `board` and `cpu` (as the emulator takes them; else those of [`super::cases`]), `system = "systems/default.toml"`, `more = ""` (what stands behind that description), `memory = "64M"` (or as much as the system needs for so many CPUs),

@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 /// The package whose tests run `dash`.
 const COMPARED: &str = "shelleval";
 
-/// Cases of each property in a soak and under a mutant, 8 times the usual: what is rare is to be met.
+/// Cases of each property in a soak and under a mutant, 8 times the usual: rare cases are to be met.
 const SOAKED_CASES: &str = "2048";
 
 /// Within which time tests end; a mutant may make one run for ever.

@@ -1,6 +1,6 @@
 //! The public items of a Rust file: modules, public functions with the types of their parameters, public methods, types,
-//! constants, and what is used publicly. Not a parser of Rust: what files of `arch` folders consist of, and an error for
-//! what looks otherwise.
+//! constants, and what is used publicly. Not a parser of Rust: it knows the items of files in `arch` folders, and gives an error for
+//! anything else.
 
 use crate::scan::{Texts, tokens, without_comments};
 use anyhow::{Result, bail};

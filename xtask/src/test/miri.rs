@@ -13,7 +13,7 @@ pub const NAME: &str = "miri";
 /// Miri is some hundred times slower than the processor.
 const PROPERTY_CASES: &str = "4";
 
-/// Crates that have no test for it: what the nucleus copies pages with is machine code, and the models are loom's, which runs every
+/// Crates that have no test for it: the nucleus's copying of pages is machine code, and the models are loom's, which runs every
 /// interleaving of a model of memory.
 const WITHOUT: [&str; 2] = ["memfuncs", "nucleus-sync"];
 

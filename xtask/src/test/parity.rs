@@ -1,7 +1,7 @@
 //! The layer below portable code is the same on each ISA: folders that mirror each other, public items of the same names,
 //! functions with the same parameters and results.
 //!
-//! The layer is what `pub` items of an `arch` folder are. What only the folder itself uses is `pub(super)` or private, and
+//! The layer is what `pub` items of an `arch` folder are. Items that only the folder itself uses are `pub(super)` or private, and
 //! may differ. Functions of one ISA may be `const` where those of another are not; parameters may be called differently.
 
 use super::items::items;

@@ -1,6 +1,6 @@
 //! Portable code does not ask for which ISA it is compiled, and holds no machine code.
 //!
-//! The one place of a crate that chooses is `arch/mod.rs`; machine code is in the folders beside it. What else does either
+//! The one place of a crate that chooses is `arch/mod.rs`; machine code is in the folders beside it. Every other use of either
 //! is listed here with the reason.
 
 use super::parity::{ISAS, files, root};

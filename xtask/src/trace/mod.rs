@@ -101,7 +101,7 @@ pub fn trace(project: &Project, options: &TraceOptions) -> Result<u8> {
         None => Work::Commands(&commands),
     };
     let system = &System::read(project, &options.system)?;
-    // Before anything is built: what is wrong with the description.
+    // Before anything is built: checks the description.
     let memory = &memory_for(system, options.memory.as_deref(), options.cpus);
     system.plan(project, Some(Size::of(memory, options.cpus)?))?;
     let nucleus = build::nucleus(project, Checks::Traced)?;

@@ -37,7 +37,7 @@ impl Story {
 }
 
 /// All records, each with the byte at which it stands, by time. They stand so but for those of different CPUs at about
-/// the same time; what has the same time stays as it stands.
+/// the same time; records of the same time stay as they stand.
 fn in_order(bytes: &[u8]) -> Result<Vec<(usize, Record)>> {
     let mut records = Records::new(bytes);
     let mut all = Vec::with_capacity(bytes.len() / trace::BYTES);

@@ -22,7 +22,7 @@ pub struct Recorder {
     /// As far as it is known.
     pub story: Story,
     chains: Chains,
-    /// By CPU: what it does.
+    /// By CPU: its activity.
     now: BTreeMap<u8, Doing>,
     /// The CPU of the record that is told.
     cpu: u8,
@@ -307,7 +307,7 @@ impl Recorder {
     }
 }
 
-/// A name or a part of a line; what is not printable becomes a dot.
+/// A name or a part of a line; unprintable characters become dots.
 fn text(record: &Record) -> String {
     let bytes = record.text();
     let length = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);

@@ -46,7 +46,7 @@ pub struct Call {
     pub service: u64,
     /// Number of the method, for services that have one.
     pub method: u16,
-    /// Low half of the badge: what of the service is called.
+    /// Low half of the badge: the method or part of the service.
     pub badge: u32,
     /// Pages that it shows in a window.
     pub pages: u8,

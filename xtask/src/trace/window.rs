@@ -31,7 +31,7 @@ impl Window {
         }
     }
 
-    /// Byte at which it ends; what comes after it in the trace is not looked at.
+    /// Byte at which it ends; later parts of the trace are not looked at.
     pub fn end(&self) -> usize {
         match self {
             Self::Bytes(_, end) => *end,

@@ -1,7 +1,7 @@
 //! `./x bench --peer linux`: the rows of the network, measured on Cairn and on Debian's Linux with nginx.
 //!
 //! Both machines are the same but for their memory, both are asked by the same clients, and both are counted by the same
-//! plugin. What this prints as Linux's figures stands as peers in `tests/budgets.toml`, by hand.
+//! plugin. The figures that this prints for Linux stand as peers in `tests/budgets.toml`, by hand.
 
 mod debian;
 mod linux;

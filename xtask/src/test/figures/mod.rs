@@ -1,7 +1,7 @@
 //! A comparison of `/status.json` with the output of `ps`, `domains`, `frames`, `portals`, `threads` and `cpus` in the same run.
 //!
-//! The console shows a reading of them, then what the host fetched, then a second reading. What is the same in
-//! both readings must be the same in the data; what moved meanwhile must lie between. The programs that print are
+//! The console shows a reading of them, then what the host fetched, then a second reading. Figures that are the same in
+//! both readings must be the same in the data; those that moved meanwhile must lie between. The programs that print are
 //! domains too: they are in one reading only, and what they are charged is taken off. The domains that carry the
 //! request hold a connection just while the data are taken: their memory may differ by a little.
 
@@ -121,7 +121,7 @@ fn frames(before: &Reading, reported: &Reading, after: &Reading) -> Result<()> {
     }
     let free = [before.frames.free_without, reported.frames.free, after.frames.free_without];
     near("free frames", free, CARRIERS.len() as u64 * FOR_REQUEST)?;
-    // Every frame in use was taken at boot or is charged to one domain; what a domain passed on is charged to it too.
+    // Every frame in use was taken at boot or is charged to one domain; frames that a domain passed on are charged to it too.
     let charged: u64 = reported.domains.values().map(|domain| domain.charged).sum();
     let passed = reported.domains.values().filter(|domain| domain.name != ROOT).map(|domain| domain.limit).sum::<u64>();
     // Accounts that no domain has (the vault's, and the parts into which `proc` divides its own) pass on more than is told here.

@@ -2,7 +2,7 @@
 //!
 //! An import is a path to an item of another file, in a `use` or in the code. Three things are none: the declaration of a
 //! module, a `use` of a module (the paths through it are), and a re-export, because a name is followed to the file
-//! that defines it. Code under `#[cfg(test)]` is not read. Methods are not seen: whoever calls one got its type somewhere.
+//! that defines it. Code under `#[cfg(test)]` is not read. Methods are not seen: their callers got the type somewhere.
 //!
 //! This reads tokens, not Rust: macros are read as they stand, and a local variable may pass for an item of the same name.
 

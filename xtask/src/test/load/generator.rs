@@ -90,7 +90,7 @@ fn client(
             Some(kept) => Ok(kept),
             None => Client::connect(site.port).map(|client| (client, per_connection)),
         };
-        // Taking the connection is the emulator's work; what it does with it, the machine's.
+        // Taking the connection is the emulator's work; its use, the machine's.
         let from = Instant::now();
         let outcome = outcome.and_then(|(mut client, left)| {
             let fields = if left == 1 { "Connection: close\r\n" } else { "" };

@@ -1,6 +1,6 @@
-//! The other end of the network: what this computer does with the machine's web server while a boot test runs.
+//! The other end of the network: this computer's requests to the machine's web server while a boot test runs.
 //!
-//! A scenario is a line of a boot test: its name, and numbers. What it finds becomes lines that begin with `host: `;
+//! A scenario is a line of a boot test: its name, and numbers. Its findings become lines that begin with `host: `;
 //! what should not be, the line `host: failed: …`, which no boot test passes with.
 
 mod client;

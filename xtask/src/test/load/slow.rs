@@ -82,7 +82,7 @@ fn writer(site: &Site) -> Result<()> {
     let mut client = Client::connect(site.port)?;
     let endless = b"GET / HTTP/1.1\r\nHost: localhost\r\nA: ".iter().chain(std::iter::repeat(&b'b'));
     for byte in endless {
-        // After the end nothing is taken any more; what was answered before can still be read.
+        // After the end nothing is taken any more; earlier answers can still be read.
         if client.send(&[*byte]).is_err() || start.elapsed() > REQUEST + LATE {
             break;
         }

@@ -191,7 +191,7 @@ impl<'a> Host<'a> {
         self.finish(from, seconds).with_context(|| format!("shell: {command}"))
     }
 
-    /// Types a command; what [`Self::finish`] takes.
+    /// Types a command; gives the argument of [`Self::finish`].
     pub fn begin(&mut self, command: &str) -> Result<usize> {
         self.commands += 1;
         let from = self.console.printed();

@@ -122,7 +122,7 @@ fn guesses(host: &mut Host<'_>) -> Result<()> {
     still_served(host, &mut client)
 }
 
-/// Numbers near the right ones, in connections in all states; what they do to these is their own fault.
+/// Numbers near the right ones, in connections in all states; harm to these is their own fault.
 fn around(host: &mut Host<'_>) -> Result<()> {
     for round in 0..60_u8 {
         let mut client = Client::new(host, 7, 80);
@@ -197,7 +197,7 @@ fn storm(host: &mut Host<'_>) -> Result<()> {
     }
 }
 
-/// Some ask for much and take nothing; others are served meanwhile; who takes it in the end gets it whole.
+/// Some ask for much and take nothing; others are served meanwhile; a client that takes it in the end gets it whole.
 fn zero_windows(host: &mut Host<'_>) -> Result<()> {
     let mut misers = Vec::new();
     for number in 0..MISERS {

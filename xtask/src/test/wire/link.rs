@@ -1,4 +1,4 @@
-//! The wire itself: frames are datagrams between the emulator's socket and ours. What it does to them is drawn from a
+//! The wire itself: frames are datagrams between the emulator's socket and ours. Its faults are drawn from a
 //! seeded generator: it loses, doubles and delays frames, in both directions.
 
 use crate::test::random::Random;

@@ -1,4 +1,4 @@
-//! How TCP behaves: what can be guessed, how connections end.
+//! How TCP behaves: what an attacker can guess, how connections end.
 
 use super::frames::{ACK, FIN, ROUTER, RST, SYN, Segment};
 use super::host::Host;

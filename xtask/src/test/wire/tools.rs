@@ -204,7 +204,7 @@ fn echo(host: &mut Host<'_>) -> Result<()> {
         for bytes in [0, 1, 8, 1000, 1400] {
             let sent = crate::test::random::Random(bytes as u64 + place as u64).bytes(bytes);
             let to = IpEndpoint::new(IpAddress::from(target), 7);
-            // The service starts while we ask: what is sent before it is there is lost.
+            // The service starts while we ask: packets sent before it is there are lost.
             let mut next = std::time::Instant::now();
             let back = host.until(6.0, |host| {
                 let socket = host.udp(socket);
