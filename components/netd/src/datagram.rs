@@ -88,7 +88,7 @@ impl Stack {
         self.links.ethernet.egress(time, &mut self.common.set);
         if self.common.set.get::<udp::Socket<'_>>(handle).send_queue() > 0 {
             // The neighbour is not known yet, others were before it, or the device has no room.
-            self.settle_common();
+            self.poll_common();
         }
         Ok(())
     }
@@ -173,7 +173,7 @@ impl Stack {
                 request.emit(&mut Icmpv4Packet::new_unchecked(room), &sums);
             }
         }
-        self.settle_common();
+        self.poll_common();
         Ok(())
     }
 
@@ -219,7 +219,7 @@ impl Stack {
         if number.is_err() {
             self.common.set.get_mut::<dns::Socket<'_>>(self.dns).cancel_query(query);
         }
-        self.settle_common();
+        self.poll_common();
         number
     }
 

@@ -139,7 +139,7 @@ const QUERY: usize = GROWN * size_of::<Option<dns::DnsQuery>>();
 const WORST: usize = BASE
     + all(What::Session) * (size_of::<Session>() + BLOCK)
     + SOCKETS * GROWN * slots::bytes::<Socket>()
-    // Noted in their sessions and as unsettled, lingering, in the queues of their listeners, and blocks that were given back.
+    // Lists of events, connections to poll, lingering ones, queues of listeners, and blocks that were given back.
     + SOCKETS * GROWN * 5 * size_of::<Number>()
     + all(What::Flow) * FLOW
     + (all(What::Flow) + 2 * all(What::Port)) * MAPPED

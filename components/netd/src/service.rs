@@ -286,7 +286,7 @@ impl ConnectionServer for Connection {
                     flow.taken += count as u32;
                     if flow.taken >= flow.enough {
                         flow.taken = 0;
-                        stack.settle(number);
+                        stack.poll(number);
                     }
                     Ok(count)
                 }
@@ -330,7 +330,7 @@ impl ConnectionServer for Connection {
         if count == 0 && !bytes.is_empty() {
             return Err(NetError::WouldBlock);
         }
-        stack.settle_later(number);
+        stack.poll_later(number);
         Ok(count)
     }
 
@@ -338,7 +338,7 @@ impl ConnectionServer for Connection {
         let number = allowed(badge, MAY_WRITE)?;
         with(|stack| {
             open(stack, number)?.0.tcp().close();
-            stack.settle(number);
+            stack.poll(number);
             Ok(())
         })
     }

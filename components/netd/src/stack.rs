@@ -94,8 +94,8 @@ pub struct Stack {
     pub timers: BTreeSet<(u64, Number)>,
     /// Closed by their clients, oldest first.
     pub lingering: alloc::collections::VecDeque<(Client, Number)>,
-    /// Connections that are to be settled: to which clients wrote, or for which something came.
-    unsettled: Vec<Number>,
+    /// Connections to poll: clients wrote to them, or segments came for them.
+    to_poll: Vec<Number>,
     /// See there.
     pub counters: Counters,
 }
@@ -167,7 +167,7 @@ pub fn open() -> Result<(), Failure<NicError>> {
         ports: BTreeMap::new(),
         timers: BTreeSet::new(),
         lingering: Default::default(),
-        unsettled: Vec::new(),
+        to_poll: Vec::new(),
         counters: Counters::default(),
     });
     stack.addresses_changed();
@@ -197,9 +197,9 @@ impl Stack {
             }
             class => {
                 self.links.ingress(Medium::Ethernet, self.now(), &mut self.common.set);
-                self.settle_common();
+                self.poll_common();
                 if class == Class::Neighbor {
-                    self.settle_unsent();
+                    self.poll_waiting();
                 }
             }
         }
@@ -210,18 +210,18 @@ impl Stack {
         self.links.ingress(medium, self.now(), &mut self.nothing);
     }
 
-    /// This connection is to be settled soon. Several packets that come together are settled together.
-    pub fn settle_later(&mut self, number: Number) {
-        if self.unsettled.last() != Some(&number) {
-            self.unsettled.push(number);
+    /// Notes a connection to poll. So several packets that come together take one poll.
+    pub fn poll_later(&mut self, number: Number) {
+        if self.to_poll.last() != Some(&number) {
+            self.to_poll.push(number);
         }
     }
 
-    /// Settles what is to be settled, and delivers loopback packets.
-    pub fn settle_unsettled(&mut self) {
+    /// Polls the connections that were noted, and delivers loopback packets, until there are none.
+    pub fn poll_pending(&mut self) {
         loop {
-            while let Some(number) = self.unsettled.pop() {
-                self.settle(number);
+            while let Some(number) = self.to_poll.pop() {
+                self.poll(number);
             }
             let Some(packet) = self.links.loopback.device.advance() else { return };
             match demux::packet(packet) {
@@ -231,8 +231,8 @@ impl Stack {
         }
     }
 
-    /// A neighbour may have been found: connections that wait for one send.
-    fn settle_unsent(&mut self) {
+    /// Polls the connections that wait for a neighbour: it may have been found.
+    fn poll_waiting(&mut self) {
         let waiting: Vec<Number> = self
             .sockets
             .from(0)
@@ -242,12 +242,12 @@ impl Stack {
             })
             .collect();
         for number in waiting {
-            self.settle(number);
+            self.poll(number);
         }
     }
 
-    /// Does what there is to do for what knows no connection.
-    pub fn settle_common(&mut self) {
+    /// Polls the sockets without a connection, and handles leases.
+    pub fn poll_common(&mut self) {
         let time = self.now();
         self.ask_soon(time);
         self.links.ethernet.interface.poll_maintenance(time);
@@ -354,13 +354,13 @@ impl Stack {
     fn run_timers(&mut self) -> u64 {
         let time = self.time;
         if self.common_deadline <= time {
-            self.settle_common();
+            self.poll_common();
         }
         while let Some((deadline, number)) = self.timers.first().copied().filter(|(deadline, _)| *deadline <= time) {
             self.timers.remove(&(deadline, number));
             self.timer_fired(number);
         }
-        self.settle_unsettled();
+        self.poll_pending();
         if self.next_sweep <= time && self.sessions.len() > 0 {
             self.sweep();
             self.next_sweep = time + SWEEP;
@@ -373,7 +373,7 @@ impl Stack {
     /// After a call: loopback packets arrive, frames leave, and the main thread hears of timers that are
     /// due before it looks again.
     pub fn finish_call(&mut self) {
-        self.settle_unsettled();
+        self.poll_pending();
         let first = self.timers.first().map_or(u64::MAX, |(deadline, _)| *deadline).min(self.common_deadline);
         let first = first.min(self.flush());
         if first < self.waits_until {
@@ -492,7 +492,7 @@ pub fn run() -> ! {
                 stack.arrived();
                 at = next;
             }
-            stack.settle_unsettled();
+            stack.poll_pending();
             deadline = stack.run_timers().min(stack.flush());
             stack.waits_until = deadline;
         }

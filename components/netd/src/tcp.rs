@@ -119,7 +119,7 @@ impl Stack {
                 if let Some(Socket { kind: Kind::Flow(flow), .. }) = self.sockets.get_mut(number) {
                     self.links.ingress(medium, time, &mut flow.held.socket);
                 }
-                return self.settle_later(number);
+                return self.poll_later(number);
             }
             // The other end begins anew with the same ports.
             self.abort(number);
@@ -182,12 +182,12 @@ impl Stack {
         if let Some(Socket { kind: Kind::Listener(listener), .. }) = self.sockets.get_mut(number) {
             listener.opening.push_back(flow);
         }
-        self.settle(flow);
+        self.poll(flow);
         Some(())
     }
 
-    /// Sends what is to be sent, says what is to be told, and notes when to look again.
-    pub fn settle(&mut self, number: Number) {
+    /// Polls a connection: sends its segments, reports events, and notes its next deadline.
+    pub fn poll(&mut self, number: Number) {
         let time = self.now();
         let Some(Socket { kind: Kind::Flow(flow), armed, .. }) = self.sockets.get_mut(number) else { return };
         let set = &mut flow.held.socket;
@@ -272,7 +272,7 @@ impl Stack {
         if flow.stage == Stage::Lingering && flow.since + LINGERING <= self.time {
             return self.abort(number);
         }
-        self.settle(number);
+        self.poll(number);
     }
 
     /// Forgets a socket.
@@ -310,7 +310,7 @@ impl Stack {
                 Stage::Arriving(listener) => Stage::Arriving(listener),
                 _ => Stage::Lingering,
             };
-            self.settle(number);
+            self.poll(number);
         }
         self.remove(number);
     }
@@ -335,7 +335,7 @@ impl Stack {
         }
         self.holders.add(client, What::Lingering);
         self.lingering.push_back((client, number));
-        self.settle(number);
+        self.poll(number);
     }
 
     fn no_longer_lingers(&mut self, client: Client, number: Number) {
@@ -394,7 +394,7 @@ impl Stack {
         if let Kind::Flow(flow) = &mut socket.kind {
             flow.stage = Stage::Open;
         }
-        self.settle(number);
+        self.poll(number);
         Ok(number)
     }
 
@@ -422,7 +422,7 @@ impl Stack {
             socket.armed |= WRITABLE;
         }
         self.flows.insert(key, number);
-        self.settle(number);
+        self.poll(number);
         Ok(number)
     }
 
