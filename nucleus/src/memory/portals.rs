@@ -130,9 +130,9 @@ impl Ref<Entry> {
     fn is_usable(self) -> bool {
         let (domain, semaphore) = (self.domain(), self.object::<Semaphore>());
         let is_plain = semaphore.is_some_and(|semaphore| labels::of_object(semaphore) == PLAIN);
-        let is_settled = domain.activation_count.get() != 0;
+        let are_labels_fixed = domain.activation_count.get() != 0;
         is_plain
-            && is_settled
+            && are_labels_fixed
             && !domain.is_barred.get()
             && domain.labelled().is_none_or(|labelled| labelled.next.get().is_none())
     }
