@@ -71,7 +71,7 @@ fn run(call: &Call<'_>) -> Result<u8, Exit> {
                     pager.say(&cause);
                 }
             }
-            pager.settle();
+            pager.resume();
         }
         call.write(&pager.draw())?;
         call.flush()?;
@@ -82,7 +82,7 @@ fn run(call: &Call<'_>) -> Result<u8, Exit> {
                 call.print("\r\x1b[K")?;
                 return call.flush().map(|()| 0);
             }
-            pager.settle();
+            pager.resume();
         }
     }
 }

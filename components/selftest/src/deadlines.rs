@@ -89,8 +89,8 @@ fn bounded() -> Result<Entry, &'static str> {
     open().map(|(_, portal)| portal).map_err(|error| error.text())
 }
 
-/// Waits until no call is under way, so that checks do not see each other's.
-fn settle() -> Result<(), &'static str> {
+/// Waits until no call is under way, so that checks do not count each other's calls.
+fn wait_until_idle() -> Result<(), &'static str> {
     thread::sleep(30 * MILLISECOND).map_err(|error| error.text())?;
     FINISHED.store(0, Ordering::SeqCst);
     Ok(())
@@ -112,25 +112,25 @@ fn too_long() -> Result<(), &'static str> {
     hold(call(portal, 20 * MILLISECOND, 0, deadline) == Err(Error::Timeout), "no time-out")?;
     let late = op::clock().saturating_sub(deadline);
     hold(op::clock() >= deadline && late < 5 * MILLISECOND, "not at the deadline")?;
-    settle()
+    wait_until_idle()
 }
 
 fn orphan() -> Result<(), &'static str> {
     let portal = bounded()?;
-    settle()?;
+    wait_until_idle()?;
     for _ in 0..3 {
         let deadline = op::clock() + 2 * MILLISECOND;
         hold(call(portal, 8 * MILLISECOND, 0, deadline) == Err(Error::Timeout), "no time-out")?;
     }
     hold(FINISHED.load(Ordering::SeqCst) < 3, "it went on too early")?;
-    settle_until(3)
+    wait_for_ends(3)
 }
 
 /// One thread carries all orphans of a domain: those that could go on wait until it is free.
 fn turns() -> Result<(), &'static str> {
     const COUNT: u64 = 4;
     let portal = bounded()?;
-    settle()?;
+    wait_until_idle()?;
     let wake = op::clock() + 20 * MILLISECOND;
     for _ in 0..COUNT {
         let now = op::clock();
@@ -139,23 +139,23 @@ fn turns() -> Result<(), &'static str> {
         hold(result.is_err_and(|error| error == Error::Timeout), "no time-out")?;
     }
     hold(FINISHED.load(Ordering::SeqCst) == 0, "it went on too early")?;
-    settle_until(COUNT)
+    wait_for_ends(COUNT)
 }
 
 /// Waits until so many calls have gone to their end.
-fn settle_until(count: u64) -> Result<(), &'static str> {
+fn wait_for_ends(count: u64) -> Result<(), &'static str> {
     let end = op::clock() + 200 * MILLISECOND;
     while FINISHED.load(Ordering::SeqCst) < count {
         hold(op::clock() < end, "an orphan did not go on")?;
         thread::sleep(MILLISECOND).map_err(|error| error.text())?;
     }
-    settle()
+    wait_until_idle()
 }
 
 fn came_back() -> Result<(), &'static str> {
     static ANSWER: AtomicU64 = AtomicU64::new(0);
     let portal = bounded()?;
-    settle()?;
+    wait_until_idle()?;
     // The call makes one of its own, whose activation another thread then has when the split comes.
     let first = Thread::start(
         |portal| {
@@ -178,12 +178,12 @@ fn came_back() -> Result<(), &'static str> {
     thread::sleep(60 * MILLISECOND).map_err(|error| error.text())?;
     hold(ANSWER.swap(0, Ordering::SeqCst) == 3, "one of the two did not come back")?;
     hold(FINISHED.load(Ordering::SeqCst) == 3, "one of the three calls did not go to its end")?;
-    settle()
+    wait_until_idle()
 }
 
 fn nested() -> Result<(), &'static str> {
     let portal = bounded()?;
-    settle()?;
+    wait_until_idle()?;
     let now = op::clock();
     // Outer first: both calls end, the middle one learns of it as an orphan.
     let outer = call(portal, 0, now + 40 * MILLISECOND, now + 5 * MILLISECOND);
@@ -194,13 +194,13 @@ fn nested() -> Result<(), &'static str> {
     hold(inner == Ok(Error::Timeout as u64), "the inner deadline")?;
     hold(op::clock() < now + 20 * MILLISECOND, "the outer deadline was waited for")?;
     thread::sleep(1100 * MILLISECOND).map_err(|error| error.text())?;
-    settle()
+    wait_until_idle()
 }
 
 fn full() -> Result<(), &'static str> {
     static BUSY: AtomicU64 = AtomicU64::new(0);
     let portal = bounded()?;
-    settle()?;
+    wait_until_idle()?;
     BUSY.store(0, Ordering::SeqCst);
     let start = |_| {
         Thread::start(
@@ -230,7 +230,7 @@ fn full() -> Result<(), &'static str> {
 
 fn passed() -> Result<(), &'static str> {
     let portal = bounded()?;
-    settle()?;
+    wait_until_idle()?;
     hold(call(portal, 0, 0, op::clock() - 1) == Err(Error::Timeout), "no time-out")?;
     hold(call(portal, 0, 0, 0) == Err(Error::Timeout), "no time-out at 0")?;
     hold(FINISHED.load(Ordering::SeqCst) == 0, "it was called")

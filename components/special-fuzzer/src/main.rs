@@ -34,7 +34,7 @@ const CALLS: u64 = 120_000;
 /// How often each error has to come.
 const DEMAND: u64 = 1_000;
 
-/// Runs after which the number of free frames must have settled.
+/// Runs after which the number of free frames must be stable.
 const ROUNDS: usize = 10;
 
 /// Operations of which a tenth has to succeed.
@@ -80,7 +80,7 @@ fn main() -> u8 {
     let listeners = [(); 3].map(|()| Thread::start_with(listen, 0, schedule).and_then(|thread| rung.map(|()| thread)));
     let counts = run(SEED, CALLS);
     let answered = ANSWERED.load(Ordering::Relaxed);
-    let has_settled = settles();
+    let stable = until_stable();
     OVER.store(true, Ordering::Relaxed);
     for _ in &listeners {
         let _ = op::v(bell());
@@ -107,17 +107,17 @@ fn main() -> u8 {
     for what in &missing {
         let _ = writeln!(serial, "missing: {what}");
     }
-    let _ = match has_settled {
+    let _ = match stable {
         Ok(free) => writeln!(serial, "no frame was lost: {free} are free after each run"),
         Err(free) => writeln!(serial, "lost: after one run after the other there are {free:?} free frames"),
     };
-    let _ = op::machine_stop(Entry::SPECIAL, u64::from(!missing.is_empty() || has_settled.is_err()));
+    let _ = op::machine_stop(Entry::SPECIAL, u64::from(!missing.is_empty() || stable.is_err()));
     runtime::server::park()
 }
 
-/// Runs again until the number of free frames stays: pages of small objects that are not quite empty keep a few at
+/// Repeats runs until the number of free frames stays the same: pages of small objects that are not quite empty keep a few at
 /// first. A leak never ends.
-fn settles() -> Result<u64, [u64; ROUNDS]> {
+fn until_stable() -> Result<u64, [u64; ROUNDS]> {
     let mut free = [0; ROUNDS];
     for round in 0..ROUNDS {
         let _ = run(SEED + 1 + round as u64, CALLS / 4);

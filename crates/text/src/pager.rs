@@ -148,8 +148,8 @@ impl Pager {
         self.starts.len().saturating_sub(self.page())
     }
 
-    /// Does what more of the text was needed for, if it is there.
-    pub fn settle(&mut self) {
+    /// Resumes a jump or a search that waited for more of the text, if it is there.
+    pub fn resume(&mut self) {
         if self.is_whole && core::mem::take(&mut self.wants_end) {
             self.top = self.last_top();
         }
@@ -402,14 +402,14 @@ mod tests {
         let mut pager = Pager::new("it", 4, 20);
         pager.append(text.as_bytes());
         pager.end();
-        pager.settle();
+        pager.resume();
         pager
     }
 
     fn press(pager: &mut Pager, bytes: &str) -> Vec<String> {
         for key in keys(bytes.as_bytes()) {
             assert_eq!(pager.key(key), Next::Draw);
-            pager.settle();
+            pager.resume();
         }
         seen(pager)
     }
@@ -459,7 +459,7 @@ mod tests {
                     }
                     None => it.end(),
                 }
-                it.settle();
+                it.resume();
             }
             taken
         };

@@ -124,11 +124,11 @@ impl Session<'_> {
 
     fn command(&mut self, command: &str) -> Result<(Done, Record)> {
         self.prompt(0).context("the shell takes no commands")?;
-        self.settle()?;
+        self.wait_until_quiet()?;
         let recorded = self.counter.begin_record()?.instructions;
         // Before the window: so the stacks of those who wait for input are known from the bottom on.
         self.console.send(command)?;
-        self.settle()?;
+        self.wait_until_quiet()?;
         let printed = self.console.printed();
         let begin = self.counter.counts()?.instructions;
         self.console.send("\n")?;
@@ -224,7 +224,7 @@ impl Session<'_> {
     fn requests(&mut self, mut ask: impl FnMut(&mut Counter<UnixStream>) -> Result<String>) -> Result<(Done, Record)> {
         let mut records = 0;
         loop {
-            self.settle()?;
+            self.wait_until_quiet()?;
             let mut counts = vec![self.counter.begin_record()?.instructions];
             let mut reported = String::new();
             for _ in 0..REQUESTS {
@@ -243,7 +243,7 @@ impl Session<'_> {
     }
 
     /// Waits until nothing is executed for a while, or not much longer than that.
-    fn settle(&mut self) -> Result<()> {
+    fn wait_until_quiet(&mut self) -> Result<()> {
         let mut last = self.counter.instructions()?;
         for _ in 0..MOST_LOOKS {
             thread::sleep(QUIET);

@@ -93,7 +93,7 @@ impl World {
 
 /// A domain with these labels, or with the usual ones, that does steps.
 pub fn child(account: &Owned, labels: Option<[Entry; 2]>) -> Result<Child, Error> {
-    // With an activation its labels are settled, so it may get semaphores that are judged no more.
+    // With an activation its labels are fixed, so it may get semaphores that are judged no more.
     let child = Child::labelled(Unit::None, account.entry(), 1, 1, labels)?;
     child.show(&STEPS, 1, false)?;
     Ok(child)

@@ -221,8 +221,8 @@ impl Code<'_, AArch64> {
     pub const fn compare_value(&mut self, register: X, value: u32) {
         self.subtract(ZERO, register, value);
     }
-    /// `dsb ishst`: tables that were written before are seen by walks from here on.
-    pub const fn settle(&mut self) {
+    /// `dsb ishst`: table walks from here on see page-table writes before it.
+    pub const fn table_barrier(&mut self) {
         self.word(0xd503_3a9f);
     }
     /// `tlbi vae1, page`, which has an ASID and an address / 4096: this processor drops the translation.

@@ -224,7 +224,7 @@ const fn write_run(code: &mut Code<'_, AArch64>, run: Run, nucleus: &Nucleus) {
             code.store(OPENED, ACTIVATION, at.activation_window);
             code.load(X(10), ACTIVATION, at.activation_slot);
             code.and_bits(OPENED, OPENED, 0, window::WRITABLE_BIT + 1);
-            code.settle();
+            code.table_barrier();
         }
         Closes => {
             code.add(X(9), leaves, X(11));
@@ -237,7 +237,7 @@ const fn write_run(code: &mut Code<'_, AArch64>, run: Run, nucleus: &Nucleus) {
             code.read(X(10), System::Root);
             code.and_bits(X(10), X(10), 48, 16);
             code.or(X(9), X(9), X(10));
-            code.settle();
+            code.table_barrier();
             code.drop_page(X(9));
             code.dropped();
         }

@@ -255,8 +255,8 @@ impl Machine {
         panic!("CPU {cpu} finds nothing to dispatch");
     }
 
-    /// Interrupts: CPUs with a new thread that precedes the running one.
-    pub fn settle(&mut self) {
+    /// Interrupts each CPU that has a new thread with precedence over the running one.
+    pub fn deliver_interrupts(&mut self) {
         while let Some((cpu, event)) = (0..self.nucleus.cpus).find_map(|cpu| {
             let nucleus = &self.nucleus;
             let most = nucleus.rings[cpu].iter().map(|number| nucleus.threads[*number].priority).max()?;
@@ -271,7 +271,7 @@ impl Machine {
 
     pub fn wake(&mut self, number: usize) {
         self.nucleus.wake(number);
-        self.settle();
+        self.deliver_interrupts();
     }
 
     /// Blocks the thread that runs on this CPU.
@@ -289,14 +289,14 @@ impl Machine {
             self.nucleus.threads[number].state = state;
             self.nucleus.threads[number].left = SLICE;
             self.enter(cpu, Event::Choose);
-            self.settle();
+            self.deliver_interrupts();
         }
     }
 
     pub fn yields(&mut self, cpu: usize) {
         if self.nucleus.running[cpu].is_some() {
             self.enter(cpu, Event::Yielded);
-            self.settle();
+            self.deliver_interrupts();
         }
     }
 
@@ -306,7 +306,7 @@ impl Machine {
         if self.nucleus.threads[number].state == State::Ready {
             self.nucleus.post(number);
         }
-        self.settle();
+        self.deliver_interrupts();
     }
 
     /// The instance dies: the standby gets the ready threads of its CPU, and knows nothing else.
@@ -320,7 +320,7 @@ impl Machine {
         if self.nucleus.running[cpu].is_none() {
             self.enter(cpu, Event::Choose);
         }
-        self.settle();
+        self.deliver_interrupts();
     }
 
     /// The thread gets this share of time, or, with 0, all of it. Only the tests of shares call it.
@@ -330,7 +330,7 @@ impl Machine {
         if self.nucleus.threads[number].state == State::Ready {
             self.nucleus.post(number);
         }
-        self.settle();
+        self.deliver_interrupts();
     }
 
     /// A tick on this CPU.
@@ -341,7 +341,7 @@ impl Machine {
         thread.left -= 1;
         if thread.left == 0 {
             self.enter(cpu, Event::SliceEnded);
-            self.settle();
+            self.deliver_interrupts();
         }
     }
 

@@ -88,7 +88,7 @@ impl World {
         core::iter::successors(Some(of), |account| self.model[*account].parent)
     }
     /// Accounts without owners shrink, and end, until none of them changes any more.
-    fn settle(&mut self) {
+    fn end_ownerless(&mut self) {
         let is_late = |world: &Self, of: usize| {
             let place = &world.model[of];
             place.is_ownerless && !place.has_ended && (world.left(of) > 0 || world.used(of) == 0)
@@ -249,7 +249,7 @@ fn apply(step: Step, world: &mut World) {
         }
         _ => {}
     }
-    world.settle();
+    world.end_ownerless();
 }
 
 proptest! {
