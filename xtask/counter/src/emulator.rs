@@ -103,14 +103,14 @@ impl Board {
     }
 }
 
-/// How the emulator tells the bytes of an instruction.
+/// How the emulator gives the bytes of an instruction.
 #[derive(Clone, Copy)]
-enum Telling {
+enum ByteAccess {
     Shows(Bytes),
     Copies(CopyBytes),
 }
 
-impl Telling {
+impl ByteAccess {
     /// As this version of the interface does it.
     fn find(current: i32) -> Result<Self, String> {
         let bytes = find(c"qemu_plugin_insn_data")?;
@@ -140,7 +140,7 @@ pub struct Emulator {
     address: AddressOf,
     host_address: HostAddressOf,
     size: SizeOf,
-    telling: Telling,
+    byte_access: ByteAccess,
     isa: Option<Isa>,
     on_execution: OnExecution,
     on_end: OnEnd,
@@ -234,7 +234,7 @@ impl Emulator {
             address: find_address()?,
             host_address: find_host_address()?,
             size: find_size()?,
-            telling: Telling::find(current)?,
+            byte_access: ByteAccess::find(current)?,
             isa: Isa::of_target(target),
             on_execution: find_on_execution()?,
             on_end: find_on_end()?,
@@ -344,10 +344,10 @@ impl Emulator {
     fn bytes<'r>(&self, instruction: *const Instruction, room: &'r mut [u8; MAX_BYTES]) -> &'r [u8] {
         // SAFETY: the instruction is of the block that is shown.
         let size = unsafe { (self.size)(instruction) }.min(MAX_BYTES);
-        match self.telling {
+        match self.byte_access {
             // SAFETY: the instruction is of the block that is shown, and has so many bytes.
-            Telling::Shows(bytes) => unsafe { bytes(instruction).copy_to_nonoverlapping(room.as_mut_ptr(), size) },
-            Telling::Copies(copy) => {
+            ByteAccess::Shows(bytes) => unsafe { bytes(instruction).copy_to_nonoverlapping(room.as_mut_ptr(), size) },
+            ByteAccess::Copies(copy) => {
                 // SAFETY: the instruction is of the block that is shown; there is room for so many bytes.
                 unsafe { copy(instruction, room.as_mut_ptr(), size) };
             }

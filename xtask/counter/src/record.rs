@@ -22,7 +22,7 @@ impl Record {
         Self { runs: Vec::new(), is_full: false }
     }
 
-    /// Begins anew.
+    /// Begins again.
     pub fn clear(&mut self) {
         *self = Self::new();
     }

@@ -32,9 +32,9 @@ const RECEIVES: &[Level] = &[Level::Three, Level::Three, Level::Three, Level::Tw
 const PORTS: &[Level] = &[Level::Three, Level::Three, Level::Three, Level::Three, Level::Two, Level::One];
 const OBJECTS: &[Level] = &[Level::One, Level::One, Level::One, Level::Two, Level::Three];
 
-struct Chance(ChaCha20Rng);
+struct Walker(ChaCha20Rng);
 
-impl Chance {
+impl Walker {
     fn below(&mut self, end: usize) -> usize {
         self.0.next_u32() as usize % end
     }
@@ -141,15 +141,15 @@ impl Chance {
     }
 }
 
-fn chance(seed: u64) -> Chance {
-    Chance(ChaCha20Rng::seed_from_u64(seed))
+fn walker(seed: u64) -> Walker {
+    Walker(ChaCha20Rng::seed_from_u64(seed))
 }
 
 /// Walks in explicit mode, none of which may leak; gives in how many somebody learns the secret who may.
-fn walk(chance: &mut Chance, walks: usize) -> usize {
+fn walk(walker: &mut Walker, walks: usize) -> usize {
     let mut learned = 0;
     for number in 0..walks {
-        let (leaks, learns) = chance.walk(true, Rule::AsItIs);
+        let (leaks, learns) = walker.walk(true, Rule::AsItIs);
         assert!(!leaks, "walk {number}");
         learned += usize::from(learns);
     }
@@ -159,7 +159,7 @@ fn walk(chance: &mut Chance, walks: usize) -> usize {
 #[test]
 fn no_walk_leaks() {
     const WALKS: usize = 100_000;
-    let learned = walk(&mut chance(1), WALKS);
+    let learned = walk(&mut walker(1), WALKS);
     // Else there would be nothing to leak.
     assert!(learned > WALKS / 50, "{learned}");
 }
@@ -168,9 +168,9 @@ fn no_walk_leaks() {
 #[ignore = "ten million walks: with --soak"]
 fn ten_million_walks_do_not_leak() {
     const PARTS: usize = 100;
-    let mut chance = chance(2);
+    let mut walker = walker(2);
     for part in 1..=PARTS {
-        walk(&mut chance, 10_000_000 / PARTS);
+        walk(&mut walker, 10_000_000 / PARTS);
         // Past the test harness, which keeps other output until the end.
         let _ = writeln!(
             std::io::stderr(),
@@ -197,7 +197,7 @@ fn walks_find_each_leak() {
         (false, Rule::AsItIs),
     ];
     for (is_explicit, rule) in rules {
-        let mut chance = chance(3);
-        assert!((0..2_000_000).any(|_| chance.walk(is_explicit, rule).0), "{rule:?}");
+        let mut walker = walker(3);
+        assert!((0..2_000_000).any(|_| walker.walk(is_explicit, rule).0), "{rule:?}");
     }
 }
