@@ -362,7 +362,7 @@ fn finish(project: &Project, writer: Writer, nucleus: PathBuf, command_line: Str
     let scratch = project.scratch()?;
     let archive = scratch.file("boot.cpio");
     write(&archive, &writer.finish()?)?;
-    // The nucleus may be built anew while the emulator starts: it gets a copy.
+    // The nucleus may be rebuilt while the emulator starts: it gets a copy.
     let elf = scratch.file("nucleus");
     fs::copy(&nucleus, &elf).with_context(|| format!("cannot copy {}", nucleus.display()))?;
     let loaded = match project.isa {

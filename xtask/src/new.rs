@@ -220,7 +220,7 @@ pub fn interface(project: &Project, options: &NewInterface) -> Result<u8> {
     println!("{file}  is the interface: a trait and its errors, to be changed");
     println!("{INTERFACES}  lists its module, its layout and its errors");
     println!("GOLDEN=write cargo test -p protocols  writes its layout to crates/protocols/golden, for review");
-    println!("Everything that uses interfaces is built anew once: some minutes for each instruction set.");
+    println!("Everything that uses interfaces is rebuilt once: some minutes for each instruction set.");
     println!("The chapter docs/book/own-interface.md goes on from here.");
     Ok(0)
 }

@@ -23,7 +23,7 @@ const FILES: usize = 8;
 const LONGEST: u64 = 10_000;
 /// Bytes of a record.
 const RECORD: usize = 16;
-/// Records after which the file of records is made anew.
+/// Records after which the file of records is written again from the start.
 const MOST_RECORDS: u64 = 600;
 
 /// The expected content of one file.

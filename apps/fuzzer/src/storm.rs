@@ -244,7 +244,7 @@ impl Storm {
         storm
     }
 
-    /// Makes a minion anew.
+    /// Replaces a minion by a new one.
     fn build(&self, child: &mut Child, minion: u64) {
         self.raze(child, minion);
         let Some(pager) = self.pager else { return };

@@ -121,7 +121,7 @@ impl Stack {
                 }
                 return self.poll_later(number);
             }
-            // The other end begins anew with the same ports.
+            // The other end begins a new connection with the same ports.
             self.abort(number);
         }
         match self.listeners.get(&key.local.port).copied() {

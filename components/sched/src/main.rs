@@ -1,7 +1,7 @@
 //! The scheduler of one CPU: fixed priorities, round robin within one.
 //!
 //! The nucleus enters at `_start` with an event, a thread word, the number of the CPU, and the ring; every entry
-//! begins anew on the same stack and ends with `DISPATCH`. All state is in [`Instance`], which is complete after every
+//! begins again on the same stack and ends with `DISPATCH`. All state is in [`Instance`], which is complete after every
 //! entry. A number whose thread ended meanwhile is refused by the nucleus and dropped here.
 //!
 //! Where there are several CPUs, each has an instance of its own, which is entered [`abi::sched::SEVERAL_CPUS`] bytes behind `_start`

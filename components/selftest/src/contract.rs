@@ -416,7 +416,7 @@ fn full() -> Result<(), &'static str> {
     hold(tried? >= 11, "only a few were tried")
 }
 
-/// Something with everything made anew.
+/// Something with everything made again.
 fn in_world(check: fn() -> Result<(), &'static str>) -> Result<(), &'static str> {
     let world = World::new().map_err(Error::text)?;
     world.make().map_err(Error::text)?;

@@ -146,7 +146,7 @@ fn ceiling() -> Result<(), &'static str> {
         hold(raised == HIGH.into(), "the call is not raised")?;
         hold(AFTERWARDS.load(Ordering::SeqCst) == LOW.into(), "the caller kept it")
     })?;
-    // The next call in the same activation has no ceiling; its priority is reckoned anew when a lender has gone.
+    // The next call in the same activation has no ceiling; its priority is recomputed when a lender has gone.
     with_portal::<Linger>(0, || {
         let caller = start(LOW, call)?;
         until(|| SERVES.load(Ordering::SeqCst) != 0, "nobody is called again")?;

@@ -1,7 +1,7 @@
 //! Corrects the clock by time servers of the network (crate `sntp`).
 //!
 //! Servers stand in the file `/etc/ntp`, one to a line: an address or a name, with a port if it is not 123. The file is
-//! read anew before each question. Nobody is asked often, and where nobody answers ever more seldom; the log tells
+//! read again before each question. Nobody is asked often, and where nobody answers ever more seldom; the log tells
 //! only of what changed. Between two questions nothing is kept in the network.
 //!
 //! A clock that was started again knows only what the machine's chip says. So what the last answer told is kept here

@@ -104,7 +104,7 @@ pub const OTHERS: &[(&str, Flow, &[&str])] = &[
         "a call",
         flow(
             "the callee: words, bytes, entries, windows, pages, the badge; by its return the caller",
-            "both may tell each other, and the callee is not tainted; a caller that floats is raised before",
+            "information may flow both ways, and the callee is not tainted; a caller that floats is raised before",
         ),
         &[
             "calls of an untainted domain to untainted and tainted ones, and of a tainted one",

@@ -10,7 +10,7 @@ pub const THREAD: u64 = 1;
 /// One [`Frames`] record.
 pub const FRAMES: u64 = 2;
 /// Up to [`LOG_BYTES`] of the kernel log, of the part for nucleus and components; position counts bytes since boot, result = position after them
-/// (also when nothing is new). The bytes at the position may be overwritten: then nothing is told, and the result, from which to
+/// (also when nothing is new). The bytes at the position may be overwritten: then nothing is returned, and the result, from which to
 /// go on, is more than so many bytes away.
 pub const LOG: u64 = 3;
 /// See [`LOG`].
@@ -38,7 +38,7 @@ pub const UNTAINTED: u64 = 1 << 32;
 /// Added to [`DOMAIN`]: only domains that the caller's domain made, which are dead and not removed yet.
 pub const ENDED: u64 = 1 << 33;
 
-/// A record that [`crate::op::INFO`] tells.
+/// A record that [`crate::op::INFO`] returns.
 pub trait Record: Sized {
     /// The operand of [`crate::op::INFO`] that asks for it.
     const WHAT: u64;
@@ -123,7 +123,7 @@ record! {
 record! {
     /// A thread.
     pub struct Thread = THREAD {
-        /// Number, as `THREAD_ID` tells.
+        /// Number, as `THREAD_ID` returns it.
         pub number: u64,
         /// Number of the domain it started in.
         pub home: u64,

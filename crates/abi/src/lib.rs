@@ -80,7 +80,7 @@ pub const MAX_TORN: usize = 1;
 /// The bit of [`Control::WINDOW`].
 pub const WINDOW_BIT: u32 = 13;
 
-/// Levels of handles in labels, as operations take and tell them.
+/// Levels of handles in labels, as operations take and return them.
 pub mod level {
     /// In a send label: owns the handle.
     pub const STAR: u64 = 0;

@@ -53,7 +53,7 @@ pub struct Operand {
 /// The check of labels before an operation works on the object that an operand names.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Judged {
-    /// The caller and the domain that it is, or belongs to, may tell each other, and neither is tainted: as of a call.
+    /// Information may flow both ways between the caller and the domain that it is, or belongs to; neither is tainted: as of a call.
     Domain,
     /// The caller may use what has the label of the account that pays for it.
     Object,

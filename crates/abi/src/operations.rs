@@ -550,7 +550,7 @@ macro_rules! ways {
             NoFrames: "no free frame for them";
         }
         /// Sends bytes of the message area, with optional labels, and with a copy of an entry, which comes to where the receiver takes delegated ones, if it is
-        /// there still. Word 0 is `SEND + 256 · bytes + 2^32 · entry`. Whether the message is taken, vanishes for its label, or for want of room, is not told.
+        /// there still. Word 0 is `SEND + 256 · bytes + 2^32 · entry`. Whether the message is taken, vanishes for its label, or for want of room, is not reported.
         SEND send(; bytes: Number, along: Number "index of the entry, 0 = none", taints: Number "index of the label Cs + 2^32 · that of Ds", shows: Number "index of V + 2^32 · that of Dr") -> Nothing {
             BadIndex: "outside the table", "a label is, or what comes along";
             Empty: "nothing stands there", "or where a label, or what comes along, should";

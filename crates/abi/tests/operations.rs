@@ -1,5 +1,5 @@
 //! The table of operations against its checked-in text and the tables of the book. `GOLDEN=write cargo test -p abi` writes both
-//! anew.
+//! again.
 #![allow(missing_docs)]
 
 use std::collections::BTreeMap;
@@ -113,7 +113,7 @@ fn compare(path: &Path, text: &str) {
     let expected = fs::read_to_string(path).unwrap_or_default();
     if let Some(difference) = difference(&expected, text) {
         panic!(
-            "the contract changed: {}, {difference}\n`GOLDEN=write cargo test -p abi` writes it anew",
+            "the contract changed: {}, {difference}\n`GOLDEN=write cargo test -p abi` writes it again",
             path.display()
         );
     }

@@ -2,7 +2,7 @@
 //!
 //! - [`Generator`]: ChaCha20 with fast key erasure. A later reader of its memory does not find out what it
 //!   gave before.
-//! - [`Pool`]: a generator, what contributed to it, and when it wants to be seeded anew. It gives nothing before
+//! - [`Pool`]: a generator, what contributed to it, and when it wants to be seeded again. It gives nothing before
 //!   a source that passed its checks has contributed a whole seed.
 //! - [`Health`]: the checks.
 //! - [`key`]: a key for who cannot wait for a pool.

@@ -6,7 +6,7 @@ use crate::{Generator, Health, KEY_BYTES, Unhealthy};
 pub const SEED_BYTES: usize = 48;
 /// Sources that a pool distinguishes.
 pub const SOURCES: usize = 2;
-/// It wants to be seeded anew after so many bytes,
+/// It wants to be seeded again after so many bytes,
 pub const RESEED_BYTES: u64 = 1 << 20;
 /// or after so many nanoseconds.
 pub const RESEED_NANOSECONDS: u64 = 300_000_000_000;

@@ -38,8 +38,8 @@ fn a_domain_that_begins_anew_has_no_ports_and_no_labels() {
     assert!(!delivered(&mut world));
     world.step(&Step::NewHandle(1, port)).expect("a domain");
     assert!(delivered(&mut world));
-    world.step(&Step::NewDomain(2)).expect("it begins anew");
+    world.step(&Step::NewDomain(2)).expect("it begins again");
     assert!(!delivered(&mut world));
-    let (_, anew) = world.domains().last().expect("a domain");
-    assert_eq!((&anew.send, &anew.receive), (&spec::Label::of(Level::One), &spec::Label::of(Level::Two)));
+    let (_, again) = world.domains().last().expect("a domain");
+    assert_eq!((&again.send, &again.receive), (&spec::Label::of(Level::One), &spec::Label::of(Level::Two)));
 }

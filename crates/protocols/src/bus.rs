@@ -38,7 +38,7 @@ pub trait Bus {
     /// The device's interrupt line.
     fn interrupt(&self) -> Result<Delegated, BusError>;
     /// Maps `count` frames of the bus at an address of the caller; gives their physical addresses, eight
-    /// bytes each. They stay the bus's, so that none is used anew while a device may still write it.
+    /// bytes each. They stay the bus's, so that none is used again while a device may still write it.
     fn frames(&self, count: u64, address: u64, into: &mut [u8]) -> Result<usize, BusError>;
     /// From now on the device reads and writes memory and raises interrupts, as long as a semaphore that comes along
     /// (and that nobody need ever raise) exists: with the caller's death it goes, and the device is stopped and reset.

@@ -1,4 +1,4 @@
-//! The layouts against their checked-in texts. `GOLDEN=write cargo test -p protocols` writes them anew, unless a method that
+//! The layouts against their checked-in texts. `GOLDEN=write cargo test -p protocols` writes them again, unless a method that
 //! there is would change, which its clients would not survive: then only `GOLDEN=replace`.
 #![allow(missing_docs)]
 
@@ -21,7 +21,7 @@ fn compare(name: &str, text: &str) {
     }
     assert!(
         expected == text,
-        "the contract changed: {} is not\n{text}\n`GOLDEN=write cargo test -p protocols` writes it anew if only methods or errors at \
+        "the contract changed: {} is not\n{text}\n`GOLDEN=write cargo test -p protocols` writes it again if only methods or errors at \
          the end came; any other change breaks who was built before: `GOLDEN=replace cargo test -p protocols`",
         path.display()
     );

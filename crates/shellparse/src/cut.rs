@@ -1,4 +1,4 @@
-//! Cutting a text into operators and words. Words hold substitutions, for which the grammar begins anew.
+//! Cutting a text into operators and words. Words hold substitutions, for which the grammar begins again.
 
 use alloc::string::String;
 use alloc::vec::Vec;

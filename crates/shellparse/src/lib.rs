@@ -12,7 +12,7 @@
 //! Words consist of literal characters, `'…'`, `"…"`, `\x`, parameters, `$(…)` and `$((…))`. `#` at the start of a word begins
 //! a comment. Further syntax of other shells is refused by its name ([`Problem::Unsupported`]).
 //!
-//! [`parse`] is a recursive descent over the characters: `$(` in a word begins the grammar anew. How deep it descends and how
+//! [`parse`] is a recursive descent over the characters: `$(` in a word begins the grammar again. How deep it descends and how
 //! much it makes has a limit. Each error has a position (in bytes) and says what was expected.
 #![no_std]
 #![forbid(unsafe_code)]

@@ -1,5 +1,5 @@
 //! Each file of `tests/systems/` holds one mistake, is named after it, and ends with the error it gets
-//! (lines that begin with `#= `). `UPDATE_GOLDEN=1` writes the errors anew: read them before committing.
+//! (lines that begin with `#= `). `UPDATE_GOLDEN=1` writes the errors again: read them before committing.
 #![forbid(unsafe_code)]
 
 use std::fs;

@@ -23,13 +23,13 @@ const ANSWER: usize = 100;
 /// The action after a key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Next {
-    /// The screen is drawn anew.
+    /// The screen is drawn again.
     Draw,
     /// The text is saved, if the file is as it was.
     Save,
     /// The text is saved in any case.
     Overwrite,
-    /// The terminal is asked how large it is, and the screen drawn anew.
+    /// The terminal is asked how large it is, and the screen drawn again.
     Measure,
     /// It is over.
     Leave,

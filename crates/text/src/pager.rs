@@ -17,7 +17,7 @@ const KEYS: &str = "space/b: page, arrows: line, d/u: half, g/G: begin/end, /: s
 /// The action after a key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Next {
-    /// The screen is drawn anew.
+    /// The screen is drawn again.
     Draw,
     /// It is over.
     Leave,

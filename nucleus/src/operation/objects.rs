@@ -160,7 +160,7 @@ fn set_labels(operands: &Operands, domain: Ref<Domain>) -> Outcome {
 type Make<'a> = &'a mut dyn FnMut(&mut Pool, &mut Work) -> Result<Result<Labels, NotGiven>, rules::Stop>;
 
 /// Makes labels charged to `account`, in preemptible steps, by a rule about the labels `all`. The step that completes the
-/// result releases it again. The last step makes it anew from the cached result, so the rest of the operation is a step of
+/// result releases it again. The last step makes it again from the cached result, so the rest of the operation is a step of
 /// its own.
 #[inline(never)]
 pub fn made_for(

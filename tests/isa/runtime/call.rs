@@ -33,7 +33,7 @@ pub unsafe fn call_all_words(index: usize, words: AllWords) -> (u64, AllWords) {
 /// return (no caller, or the delegated entry cannot be given): then with the reason.
 ///
 /// # Safety
-/// The activation's stack is used anew by its next call: nothing on it may be referred to by others.
+/// The activation's stack is used again by its next call: nothing on it may be referred to by others.
 pub unsafe fn leave(words: Words, control: Control) -> u64 {
     unimplemented!()
 }

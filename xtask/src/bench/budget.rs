@@ -160,7 +160,7 @@ mod tests {
         for (found, right) in found.lines().zip(table.lines()) {
             assert_eq!(
                 found, right,
-                "`GOLDEN=write cargo test -p xtask the_book_has_the_budgets` writes the table anew"
+                "`GOLDEN=write cargo test -p xtask the_book_has_the_budgets` writes the table again"
             );
         }
         assert_eq!(found.lines().count(), table.lines().count(), "rows");

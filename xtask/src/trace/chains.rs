@@ -98,7 +98,7 @@ impl Chains {
     pub fn enter(&mut self, key: Key, standing: Standing, from: u32) -> Result<()> {
         let chain = self.chain(key)?;
         if chain.standings.is_empty() {
-            // The scheduler's seat begins anew each time.
+            // The scheduler's seat begins again each time.
             chain.standings.push(Standing { domain: from, call: None, place: 0 });
         }
         expect_top(chain, key, from)?;

@@ -74,7 +74,7 @@ pub fn go_on_slowly(event: u64, woken: ThreadWord, ring: *mut Ring, current: Thr
     }
 }
 
-/// The same pointer, which the compiler keeps in a register: it would load the address of each field anew.
+/// The same pointer, which the compiler keeps in a register: it would load the address of each field again.
 #[inline(always)]
 pub fn in_register<T>(mut pointer: *mut T) -> *mut T {
     // SAFETY: there are no instructions.

@@ -1,4 +1,4 @@
-//! Listings of portals, compared with checked-in ones. `GOLDEN=write cargo test -p portalgen` writes them anew.
+//! Listings of portals, compared with checked-in ones. `GOLDEN=write cargo test -p portalgen` writes them again.
 
 use listing::{Isa, Portal, specification};
 use std::{env, fs, path::Path};

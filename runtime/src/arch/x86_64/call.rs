@@ -87,7 +87,7 @@ pub unsafe fn call_all_words(index: usize, mut words: AllWords) -> (u64, AllWord
 /// return (no caller, or the delegated entry cannot be given): then with the reason.
 ///
 /// # Safety
-/// The activation's stack is used anew by its next call: nothing on it may be referred to by others.
+/// The activation's stack is used again by its next call: nothing on it may be referred to by others.
 #[inline(always)]
 pub unsafe fn leave(words: Words, control: Control) -> u64 {
     // SAFETY: as the caller says; a refused return leaves the stack alone.

@@ -1,4 +1,4 @@
-//! Debian's kernel and nginx as one machine: what is unpacked is packed anew, as the kernel's first file system.
+//! Debian's kernel and nginx as one machine: the unpacked files are packed again, as the kernel's first file system.
 //!
 //! In it are `peer-init` as `/init`, nginx with the libraries that it and they name, busybox, and the modules of the
 //! kernel that a virtio network interface needs, with those that they name.

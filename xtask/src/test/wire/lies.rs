@@ -245,7 +245,7 @@ pub fn dhcp_lies(host: &mut Host<'_>) -> Result<()> {
         host.pass(0.02)?;
     }
     host.inject([udp_frame(67, 68, &services::dhcp_message(DhcpMessageType::Ack, number, Lease::Right))])?;
-    // Refused: it asks anew, and gets its address again.
+    // Refused: it asks again, and gets its address again.
     let before = host.dhcp_seen.len();
     host.inject([udp_frame(67, 68, &services::dhcp_message(DhcpMessageType::Nak, number, Lease::Right))])?;
     host.until(3.0, |host| Ok((host.dhcp_seen.len() > before + 1).then_some(()))).context("it does not ask again")
