@@ -85,7 +85,7 @@ pub fn converse<T: Send>(
         }
         conversation.over.store(true, Ordering::Relaxed);
         let early = matches!(running.child.try_wait(), Ok(Some(_)));
-        let result = work.join().unwrap_or_else(|_| bail!("what was to be done meanwhile panicked"));
+        let result = work.join().unwrap_or_else(|_| bail!("the concurrent work panicked"));
         running.end();
         let _ = printer.join();
         if early { result.context(running.complaints()).context("the machine ended early") } else { result }

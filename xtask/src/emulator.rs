@@ -315,7 +315,7 @@ pub fn boot_for<T: Send>(
         over.store(true, Ordering::Relaxed);
         running.end();
         let _ = printer.join();
-        let result = work.join().unwrap_or_else(|_| bail!("what was to be done meanwhile panicked"));
+        let result = work.join().unwrap_or_else(|_| bail!("the concurrent work panicked"));
         if in_time { result } else { result.or(Err(TimedOut(limit.as_secs_f64()).into())) }
     });
     result.with_context(|| {

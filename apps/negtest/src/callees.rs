@@ -330,7 +330,7 @@ fn busy() -> Result<String, String> {
     callers.into_iter().for_each(Thread::join);
     expect("calls that were answered", ENDED.load(Ordering::SeqCst), ACTIVATIONS as u64)?;
     server.end()?;
-    Ok(format!("{}, or: {}; who waits has its turn", Error::Busy, Error::Timeout))
+    Ok(format!("{}, or: {}; waiting threads have their turn", Error::Busy, Error::Timeout))
 }
 
 /// Threads of each process of a crowd, and how often each of them calls.

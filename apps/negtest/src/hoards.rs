@@ -33,7 +33,7 @@ pub const ALL: &[Case] = &[
     Case::tried("all-tickets", "the same by several programs, while components die", all_tickets),
     Case::tried("kv", "a server that is given more than its account can hold", fill_server),
     Case::tried("log", "the kernel log, filled, and lines that somebody else could have written", log),
-    Case::tried("rewrite", "what is said about a death, written over by another thread", rewritten),
+    Case::tried("rewrite", "the report of a death, overwritten by another thread", rewritten),
     Case::tried("session", "all room for files, and all memory and places for programs", session),
     Case::tried("kept", "the part kept for the shell, asked for by a program", kept),
     Case::tried("processes", "a thousand processes at the same time", processes),

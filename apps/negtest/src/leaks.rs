@@ -35,7 +35,7 @@ use crate::launch;
 
 /// All of them.
 pub const ALL: &[Case] = &[
-    Case::tried("leaks", "tells a secret in each way to who is not in its compartment", all),
+    Case::tried("leaks", "leaks a secret in each way to a program outside its compartment", all),
     Case::tried(
         "leak-errors",
         "asks servers for what compartments forbid, as owner, in the compartment and outside",

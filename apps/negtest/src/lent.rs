@@ -243,7 +243,7 @@ fn wakes_the_lower() -> Result<String, String> {
     STOPS.store(true, Ordering::SeqCst);
     [holder, waiter, third].into_iter().for_each(Thread::join);
     expect("what the third one did before V came back", SEEN.load(Ordering::SeqCst) - 1, 1)?;
-    Ok("what it kept from running goes on at once".to_string())
+    Ok("the thread that it kept from running goes on at once".to_string())
 }
 
 /// Each waits for the one before it.

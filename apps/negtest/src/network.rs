@@ -150,7 +150,7 @@ fn child() -> Result<String, String> {
     match OPENED.load(Ordering::Relaxed) {
         1 => others_work()?,
         0 => return Err("it was not tried".to_string()),
-        _ => return Err("what a domain of ours opens does not count as ours".to_string()),
+        _ => return Err("a session that a domain of ours opens does not count as ours".to_string()),
     }
     Ok(format!("counts as its maker: {FULL}"))
 }

@@ -294,7 +294,7 @@ fn owner() -> Result<String, String> {
         }
         let _ = thread::sleep(50_000_000);
     }
-    Ok("what waited in its pipe ended, too".to_string())
+    Ok("the waiter at its pipe ended, too".to_string())
 }
 
 /// A file of the boot archive, one of a program that is gone, and directories between which names are moved.

@@ -117,7 +117,7 @@ pub fn let_on(is_so: impl Fn() -> bool) -> Result<(), String> {
 }
 
 /// The failure when [`let_on`] waits in vain.
-pub const NO_TURN: &str = "who waits behind others has no turn";
+pub const NO_TURN: &str = "a thread that waits behind others has no turn";
 
 /// Waits until `is_so`; fails with `otherwise` if that takes too long.
 pub fn until(otherwise: &str, is_so: impl Fn() -> bool) -> Result<(), String> {

@@ -13,7 +13,7 @@ use crate::check::{Check, frames, hold};
 pub const CHECKS: &[Check] = &[
     ("the boot archive is shown once, and no frame stays with a domain that saw it", shown),
     ("a page of the boot archive goes on for reading and executing, never for writing", passed_on),
-    ("who writes to the boot archive dies", written),
+    ("a domain that writes to the boot archive dies", written),
 ];
 
 const PAGE: u64 = PAGE_BYTES as u64;

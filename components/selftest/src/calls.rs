@@ -27,7 +27,7 @@ pub const CHECKS: &[Check] = &[
     ("calls run side by side", concurrent),
     ("a wrong method is answered", protocol),
     ("a server that ends its thread is a dead peer", died),
-    ("what a domain passed on goes with it: an entry, and a page", passed_on_by_dead),
+    ("an entry and a page that a domain passed on go with it", passed_on_by_dead),
     ("no index is lost", indices),
 ];
 

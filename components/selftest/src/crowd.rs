@@ -23,7 +23,7 @@ pub const CHECKS: &[Check] = &[
     ("their numbers are given back", all_run),
     ("as many domains as there can be, and no more, twice", all_domains),
     (
-        "a scheduler's seat is refused at no user address, without an activation for it, and to who is not trusted",
+        "a scheduler's seat is refused at no user address, without an activation for it, and to an untrusted domain",
         seats,
     ),
     ("a thousand calls with windows wait at once, and each is served", thousand_windows),

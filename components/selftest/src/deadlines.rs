@@ -14,7 +14,7 @@ use crate::check::{Check, hold};
 pub const CHECKS: &[Check] = &[
     ("a call that returns in time has its result", in_time),
     ("a call that takes too long ends at its deadline", too_long),
-    ("what was called goes on without its caller", orphan),
+    ("a callee goes on without its caller", orphan),
     ("orphans that wake together have their turns", turns),
     CAME_BACK,
     ("the earlier of two nested deadlines ends both calls", nested),

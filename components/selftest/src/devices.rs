@@ -19,7 +19,7 @@ use crate::pagers::status;
 
 pub const CHECKS: &[Check] = &[
     ("no page of RAM is mapped as registers", ram),
-    ("what is no page of registers is refused, and so is a place that is none", refused),
+    ("a bad page of registers is refused, and so is a bad place for one", refused),
     ("registers are mapped, mapped on, and gone", registers),
     ("the physical address of a page", physical),
     ("odd accesses to registers hurt nobody else", odd),
@@ -73,7 +73,7 @@ fn refused() -> Result<(), &'static str> {
         }
     }
     for physical in [registers + 1, registers + PAGE / 2, own + 1, NEVER, NEVER - PAGE + 1] {
-        hold(map(physical, PLACE + PAGE) == Err(Error::BadArgument), "what is no page was mapped")?;
+        hold(map(physical, PLACE + PAGE) == Err(Error::BadArgument), "a bad page was mapped")?;
     }
     for physical in nucleus.into_iter().flat_map(|range| range.step_by(PAGE_BYTES)) {
         hold(map(physical, PLACE + PAGE) == Err(Error::Withheld), "the nucleus's own registers were mapped")?;

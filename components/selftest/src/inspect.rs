@@ -10,7 +10,7 @@ use runtime::{Entry, op, table};
 use crate::check::{Check, hold};
 
 pub const CHECKS: &[Check] = &[
-    ("who may look at the machine may do nothing else with it", only_look),
+    ("a domain that may look at the machine may do nothing else with it", only_look),
     ("the right to write to the machine is not that to control it", not_control),
     ("the list of portals holds those that there are", portals),
     ("a portal is found wherever it stands in a table", alone),
@@ -168,5 +168,5 @@ fn only_look() -> Result<(), &'static str> {
     hold(op::entry_duplicate(machine, rights::ALL) == Err(Error::NoRight), "it may pass it on")?;
     let without = Owned::new(op::entry_duplicate(Entry::SPECIAL, rights::WRITE).map_err(text)?);
     let reported = op::info(without.entry(), info::PORTAL, 0, |_, _| ());
-    hold(reported == Err(Error::NoRight), "who may not look is notified")
+    hold(reported == Err(Error::NoRight), "a domain that may not look gets an answer")
 }

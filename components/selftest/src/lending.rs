@@ -17,7 +17,7 @@ use runtime::{Entry, message, table};
 use crate::check::{Check, hold};
 
 pub const CHECKS: &[Check] = &[
-    ("what is lent to a call goes when the call ends", taken_back),
+    ("a priority lent to a call goes when the call ends", taken_back),
     ("a call that has ended is lent nothing", ended),
     ("a call through a portal with a ceiling has that priority, and only the call", ceiling),
     ("a call that ends gives way to those that its priority kept from running", gives_way),

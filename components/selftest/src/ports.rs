@@ -17,19 +17,19 @@ use crate::table::places::cpus;
 
 pub const CHECKS: &[Check] = &[
     ("messages come in order, with their badge, as often as one likes", order),
-    ("what finds no room vanishes, and the sender is not notified", full),
+    ("a message without room vanishes, and the sender is not notified", full),
     ("messages of any size, and of one too many", sizes),
-    ("what a port cannot be", limits),
-    ("what entries are for, and what they are not for", refusals),
-    ("who waits takes the message, or its wait ends", waits),
+    ("the limits of ports", limits),
+    ("the uses of entries, and refused ones", refusals),
+    ("a waiting thread takes the message, or its wait ends", waits),
     ("several wait: each message wakes one", several),
-    ("who is woken and ends leaves the message to the next", left),
+    ("a woken thread that ends leaves the message to the next", left),
     ("several ports are waited for at one, each in its turn", many),
-    ("a port goes: with its messages, its members and who waits", goes),
+    ("a port goes: with its messages, its members and its waiters", goes),
     ("a port and its messages cost their account, and come back", costs),
     ("the example of the book", || answered().map_err(text)),
     ("an entry comes along, if it is there still and there is a place for it", along),
-    ("what comes along is refused as it is elsewhere", along_refused),
+    ("delegated entries are refused as elsewhere", along_refused),
     ("a label lets messages in or not, and the sender is not notified", labelled),
     ("a message whose labels find no room vanishes, and the sender is not notified", crowded),
 ];
@@ -136,7 +136,7 @@ fn limits() -> Result<(), &'static str> {
     hold(member().map(drop) == Ok(()), "a member in the place of another")?;
     let sender = Owned::new(op::entry_duplicate(inbox.entry(), rights::WRITE | rights::COPY).map_err(text)?);
     let by_sender = op::port_new(Entry::OWN, (64, 1), Entry::OWN, sender.entry(), 0);
-    hold(by_sender.map(drop) == Err(Error::NoRight), "who sends may have others receive there")
+    hold(by_sender.map(drop) == Err(Error::NoRight), "a sender may have others receive there")
 }
 
 fn refusals() -> Result<(), &'static str> {
@@ -168,9 +168,12 @@ fn refusals() -> Result<(), &'static str> {
     let label = Owned::new(op::label_new(LabelFrom::Level(abi::level::THREE)).map_err(text)?);
     op::label_put(label.entry(), 0x1234, abi::level::ONE).map_err(text)?;
     let ds = Options { decontaminate_send: Some(label.entry()), ..NONE };
-    hold(port::send(port.entry(), &[], &ds) == Err(Error::NotOwned), "who owns nothing decontaminates")?;
+    hold(port::send(port.entry(), &[], &ds) == Err(Error::NotOwned), "a domain that owns nothing decontaminates")?;
     let dr = Options { decontaminate_receive: Some(label.entry()), ..NONE };
-    hold(port::send(port.entry(), &[], &dr) == Err(Error::NotOwned), "who owns nothing has others accept more")?;
+    hold(
+        port::send(port.entry(), &[], &dr) == Err(Error::NotOwned),
+        "a domain that owns nothing has others accept more",
+    )?;
     let outcome = port.entry();
     drop(port);
     hold(port::send(sends.entry(), &[], &NONE) == Err(Error::Revoked), "a copy of a port that went")?;
@@ -229,7 +232,7 @@ fn waits() -> Result<(), &'static str> {
     cancelled.join();
     hold(found(0) == failed(Error::Cancelled), "it did not see the cancellation")?;
     send(&port, 42)?;
-    hold(take(&port) == Ok((0, 42)), "who waits no more took a message")?;
+    hold(take(&port) == Ok((0, 42)), "a thread that waits no more took a message")?;
     let orphaned = taker(&port, 0, NEVER)?;
     drop(port);
     orphaned.join();
@@ -241,7 +244,7 @@ fn several() -> Result<(), &'static str> {
     let threads = [taker_of(&port, 0, NEVER, 10)?, taker_of(&port, 1, NEVER, 14)?, taker_of(&port, 2, NEVER, 10)?];
     (1..=3).try_for_each(|word| send(&port, word))?;
     threads.into_iter().for_each(Thread::join);
-    hold([found(0), found(1), found(2)] == [3, 2, 4], "not the highest first, then who waits longest")?;
+    hold([found(0), found(1), found(2)] == [3, 2, 4], "not the highest first, then the longest waiter")?;
     hold(take(&port) == Err(Error::Timeout), "one message too many")?;
     // A receiver with a higher priority takes the message before the sender continues.
     let first = taker_of(&port, 0, NEVER, 18)?;
@@ -346,7 +349,7 @@ fn along() -> Result<(), &'static str> {
     with(first.entry())?;
     let copy = take_entry(&port).map_err(text)?.ok_or("nothing came")?;
     op::v(copy.entry()).map_err(text)?;
-    hold(op::p(first.entry(), 0) == Ok(()), "what came is something else")?;
+    hold(op::p(first.entry(), 0) == Ok(()), "another message came")?;
     hold(op::entry_info(Entry::OWN, copy.entry()) == Ok((Kind::Semaphore, rights::ALL)), "it lost rights")?;
     // The next one comes only where its receiver says.
     let place = copy.entry();

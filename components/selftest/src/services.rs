@@ -40,7 +40,7 @@ pub const CHECKS: &[Check] = &[
     ("a file's errors arrive", errors),
     ("a path may have empty parts, and go up and nowhere", dotted),
     ("a file that was opened for reading is not written", read_only),
-    ("a name belongs to who published it", taken),
+    ("a name belongs to its publisher", taken),
     ("names gives shapes, and portals of them work", shaped),
     ("an interface of words passes words, and nothing else", words),
     ("more callers than activations each get their own answer, whatever the portal", crowd),
@@ -55,7 +55,7 @@ pub const CHECKS: &[Check] = &[
     ("a program runs and its status arrives", program),
     ("a program that does not exist is refused", no_program),
     ("a server that was killed is reached again", killed),
-    ("what a server that was killed does not know any more is told once", forgotten),
+    ("a client learns once that a killed server lost its state", forgotten),
 ];
 
 /// How often, and at what intervals in nanoseconds, what may still be starting is looked for.
@@ -84,7 +84,7 @@ fn dotted() -> Result<(), &'static str> {
     let again = files.make_directory("/tmp/./dots");
     hold(again == Err(Failure::Refused(FileError::Exists)), "it is not where it was made")?;
     for name in ["/tmp/dots/..", "/tmp/dots/../.."] {
-        hold(files.make_directory(name) == Err(Failure::Refused(FileError::Exists)), "what is above is not there")?;
+        hold(files.make_directory(name) == Err(Failure::Refused(FileError::Exists)), "the parent is not there")?;
     }
     hold(files.create("/tmp/dots/x/../..", 0).err() == Some(Failure::Refused(FileError::IsADirectory)), "it is made")?;
     let mut bytes = [0; 64];
@@ -176,7 +176,7 @@ fn paged() -> Result<(), &'static str> {
             };
         }
         hold(*back == *from, "other bytes, piece by piece")?;
-        hold(room[0].0[..start].iter().all(|byte| *byte == 0xff), "what is before them was written")?;
+        hold(room[0].0[..start].iter().all(|byte| *byte == 0xff), "bytes before them were written")?;
     }
     hold(file.write(0, Page::bytes(&CONSTANT)) == Ok(2 * PAGE_BYTES), "memory that cannot be written")?;
     file.truncate(PAGE_BYTES as u64 / 2).map_err(say)?;
@@ -242,7 +242,7 @@ fn shaped() -> Result<(), &'static str> {
         ("nmciii>i", "m, another one with o, or code above"),
     ] {
         let refused = names.shape(specification).err() == Some(Failure::Refused(NamesError::BadSpecification));
-        hold(refused, "what is no specification is one")?;
+        hold(refused, "a bad specification is accepted")?;
         let line = alloc::format!("no shape of {specification}: {reason}");
         hold(log()?.contains(&line), "the log does not say what is wrong with a specification")?;
     }
@@ -403,7 +403,7 @@ fn taken() -> Result<(), &'static str> {
     let refused = |name, error| parent.publish(name, delegate()) == Err(Failure::Refused(error));
     hold(refused("console", ParentError::Taken), "the parent gives it away")?;
     hold(refused("nobody", ParentError::NotAllowed), "the parent gives what the description does not")?;
-    hold(refused("", ParentError::BadName) && refused("a b", ParentError::BadName), "what is no name is one")?;
+    hold(refused("", ParentError::BadName) && refused("a b", ParentError::BadName), "a bad name is accepted")?;
     for name in ["console", "selftest", "nobody"] {
         hold(parent.publish_for_program(name, delegate()).is_err(), "it has programs")?;
     }
@@ -447,7 +447,7 @@ fn kept() -> Result<(), &'static str> {
     let mut values = vault::values(1).map_err(|_| "no vault")?;
     hold(values.is_empty(), "a new vault has values")?;
     let big = vec![1; ROOM];
-    hold(values.set(b"big", &big) == full && values.is_empty(), "what does not fit is there")?;
+    hold(values.set(b"big", &big) == full && values.is_empty(), "a value that does not fit is there")?;
     hold(values.set(&[0; MAX_KEY + 1], b"") == Err(ContentError::KeyTooLong), "a key is too long")?;
     let key = |number: usize| (number as u32).to_le_bytes();
     let count = (0..).take_while(|number| values.set(&key(*number), &[*number as u8; VALUE]).is_ok()).count();
@@ -455,7 +455,7 @@ fn kept() -> Result<(), &'static str> {
     hold(count == ROOM / (8 + (2 + KEY + VALUE).next_multiple_of(8)), "more or fewer values than there is room for")?;
     // Removed values make room, once the others are copied.
     hold(values.remove(&key(0)) == Ok(true), "a value is not removed")?;
-    hold(values.set(&key(count), &[count as u8; VALUE]).is_ok(), "what was removed takes room")?;
+    hold(values.set(&key(count), &[count as u8; VALUE]).is_ok(), "a removed value takes room")?;
     hold(values.set(&key(0), &[0; VALUE]) == full, "more values than there is room for")?;
     hold((1..=count).all(|number| values.get(&key(number)) == Some(vec![number as u8; VALUE])), "a value is another")?;
     // Our pages are mapped already, and those of others are not ours.
@@ -471,14 +471,14 @@ fn refused_memory() -> Result<(), &'static str> {
     let mut list = Vec::<u8>::new();
     hold(list.try_reserve(16 << 20).is_err(), "more is there than the account has")?;
     hold(!server::reserve_memory(16 << 20), "more is reserved than the account has")?;
-    hold(server::reserve_memory(3 << 20), "what was refused keeps what it got")?;
+    hold(server::reserve_memory(3 << 20), "a refused reservation keeps memory")?;
     // The rest of the account.
     let taken: Vec<Owned> =
         (0..16).rev().filter_map(|order| op::account_new(Entry::ACCOUNT, 1 << order).ok().map(Owned::new)).collect();
-    hold(list.try_reserve(2 << 20).is_ok(), "what was reserved is not there")?;
+    hold(list.try_reserve(2 << 20).is_ok(), "reserved memory is not there")?;
     hold(Vec::<u8>::new().try_reserve(2 << 20).is_err(), "the account is not exhausted")?;
     drop(taken);
-    hold(Vec::<u8>::new().try_reserve(2 << 20).is_ok(), "what the account has again is refused")
+    hold(Vec::<u8>::new().try_reserve(2 << 20).is_ok(), "memory that the account has again is refused")
 }
 
 fn essential() -> Result<(), &'static str> {

@@ -17,7 +17,7 @@ use crate::check::{Check, frames, hold};
 use crate::raw::{service, service_here};
 
 pub const CHECKS: &[Check] = &[
-    ("what is no specification of portals is refused, and so is who may have none made", refused),
+    ("bad specifications of portals are refused, and so are domains without the right to make some", refused),
     ("a shape whose code is longer than its place is refused, and the others are made", too_long),
     ("there are so many shapes, one for each specification, and each place comes back", places),
     ("a shape lasts as long as a domain that had a service of it", lasts),

@@ -10,7 +10,8 @@ use runtime::{Entry, message};
 
 use crate::check::{Check, hold};
 
-pub const CHECKS: &[Check] = &[("a share of time bounds who has it, unless somebody waits for what it holds", shares)];
+pub const CHECKS: &[Check] =
+    &[("a share of time bounds its thread, unless somebody waits for a lock that it holds", shares)];
 
 const MILLISECOND: u64 = 1_000_000;
 /// The share, in percent, and what is too much of the time of a CPU: by the end of a slice, and by what begins before we look.
@@ -102,6 +103,6 @@ fn shares() -> Result<(), &'static str> {
     op::domain_set_share(Entry::DOMAIN, 0).map_err(text)?;
     let _ = op::thread_schedule_on(Entry::OWN, Schedule { priority: LOW, slice: 10_000 }, u64::MAX);
     hold(bounded? <= TOO_MUCH, "it has more than its share")?;
-    hold(lifted? >= UNBOUNDED, "who waits for it waits for its share, too")?;
+    hold(lifted? >= UNBOUNDED, "a waiter for it waits for its share, too")?;
     hold(again? <= TOO_MUCH, "it keeps what was lent to it")
 }

@@ -10,8 +10,8 @@ use runtime::thread::{self, Thread};
 use crate::check::{Check, hold};
 
 pub const CHECKS: &[Check] = &[
-    ("who was preempted has what was left of its slice", left),
-    ("who was preempted and then yields has a whole slice", yielded),
+    ("a preempted thread has the rest of its slice", left),
+    ("a preempted thread that then yields has a whole slice", yielded),
 ];
 
 const MILLISECOND: u64 = 1_000_000;

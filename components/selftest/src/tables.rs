@@ -144,7 +144,7 @@ fn again() -> Result<(), &'static str> {
         hold(is_clean, "a new table is not empty")?;
         for index in [200, 5_000] {
             put(&semaphore, &victim, index + 1).map_err(text)?;
-            hold(is_empty(&victim, index) && is_empty(&victim, index + 2), "what it grew by is not empty")?;
+            hold(is_empty(&victim, index) && is_empty(&victim, index + 2), "its new page is not empty")?;
             put(&semaphore, &victim, index).map_err(text)?;
         }
     }

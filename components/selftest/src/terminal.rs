@@ -16,7 +16,7 @@ use crate::services::say;
 
 pub const CHECKS: &[Check] = &[
     ("the console takes what it is given only if it is of the right kind and has the right", console),
-    ("what the console gives may write, read lines and keys, and give, nothing else", given),
+    ("an entry that the console gives may write, read lines and keys, and give, nothing else", given),
 ];
 
 /// How often, and at what intervals in nanoseconds, it is looked whether reads wait.

@@ -19,7 +19,7 @@ pub const CHECKS: &[Check] = &[
     ("a thread runs and is joined", one_thread),
     ("threads that nobody joins are cleared away", detached),
     ("a contended mutex excludes", mutex),
-    ("who waits for a lock lends its priority", lending),
+    ("a thread that waits for a lock lends its priority", lending),
     ("a bounded channel delivers in order", channel),
     ("sleep takes its time", sleep),
     ("a wait can be cancelled", cancel),

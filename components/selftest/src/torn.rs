@@ -17,11 +17,11 @@ use crate::check::{Check, frames, hold};
 use crate::raw;
 
 pub const CHECKS: &[Check] = &[
-    ("torn pages change their owner within a call, and are paid for by whoever has them", there_and_back),
+    ("torn pages change their owner within a call, and the owner pays for them", there_and_back),
     ("pages that cannot be torn away stay, and nothing is lost", refused),
     ("no page is torn away within a domain by an answer", within),
     ("an account with too little room gets none of the torn pages", too_small),
-    ("who keeps torn pages pays for them, up to the limit of its account", kept),
+    ("the keeper of torn pages pays for them, up to the limit of its account", kept),
     ("of many torn pages as many move as an account has room for, to the frame", as_many_as_fit),
 ];
 

@@ -22,18 +22,18 @@ use crate::torn::{self, Keeper, THERE};
 
 pub const CHECKS: &[Check] = &[
     ("a window shows whole pages of the caller, to be read, or read and written", shows),
-    ("what cannot be lent is refused", refused),
+    ("bad windows are refused", refused),
     ("registers of a device cannot be lent", registers),
     ("safe code shows pages that it lends, and none by a word", only_lent),
-    ("who is called sees what is written meanwhile", changes),
+    ("a callee sees concurrent writes", changes),
     ("a window is handed on four times, as wide and writable as it is at most", handed_on),
     ("as many windows at once as there are slots", many),
     ("an account too small for the tables of windows", || poor(1)),
     ("an account too small for those of a window of 16 pages", || poor(MAX_PAGES)),
-    ("who takes windows has 32 activations at most", slots),
+    ("a receiver of windows has 32 activations at most", slots),
     ("a page that is granted in the middle of a call goes from the window", granted),
     ("a page that is torn away in the middle of a call goes from the window", torn_away),
-    ("who is called cannot tear away what it is lent", not_torn_away),
+    ("a callee cannot tear away pages that it is lent", not_torn_away),
 ];
 
 fn text(error: Error) -> &'static str {

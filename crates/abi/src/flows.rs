@@ -141,7 +141,7 @@ pub const OTHERS: &[(&str, Flow, &[&str])] = &[
         &[
             "RECEIVE and SEND of a tainted domain at an untainted port",
             "RECEIVE and SEND of an untainted domain at a tainted port",
-            "a message that would taint one of several who may receive it",
+            "a message that would taint one of several possible receivers",
         ],
     ),
     (
@@ -176,7 +176,7 @@ pub const OTHERS: &[(&str, Flow, &[&str])] = &[
         ),
         &[
             "a write while its domain is tainted",
-            "a message that would taint who writes a page in common, and who reads it",
+            "a message that would taint the writer or the reader of a shared page",
         ],
     ),
     (

@@ -102,7 +102,7 @@ impl fmt::Display for BadClock {
             Self::BadRegister { register, value } => {
                 write!(f, "register {register:#04x} of the clock chip holds {value:#04x}")
             }
-            Self::NoDate => f.write_str("what the clock chip says is no date"),
+            Self::NoDate => f.write_str("the clock chip's value is no date"),
         }
     }
 }

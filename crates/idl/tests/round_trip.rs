@@ -256,7 +256,7 @@ fn bytes_each_way() {
     assert_eq!(&into, b"hello, w");
     let facts = Facts { size: 8, colour: Colour::Blue, whole: true };
     assert_eq!(client.fill(9, &mut into), Ok(facts));
-    assert_eq!(into, [9, 9, 9, 9, 0, 0, 0, 0], "what the method left alone is zero, not an earlier message");
+    assert_eq!(into, [9, 9, 9, 9, 0, 0, 0, 0], "bytes that the method left alone are zero, not an earlier message");
     assert_eq!(client.both(1, 2, 3, 4, 5, "abc", b"xyz", &mut into), Ok((3, 18)));
     assert_eq!(&into[..4], b"xyz\x09", "only what is counted comes back");
     assert_eq!(client.names(1, &[2], &[3], &mut into), Ok(()));

@@ -175,7 +175,7 @@ impl Transport for &Loopback {
         assert_eq!(word & WRITABLE != 0, matches!(shown, Shown::Written(_)));
         assert!((1..=MAX_PAGES).contains(&pages));
         let (first, end) = self.allowed.get();
-        assert!(first <= start && start + pages * PAGE_BYTES <= end, "what lies beside the buffer was shown");
+        assert!(first <= start && start + pages * PAGE_BYTES <= end, "memory beside the buffer was shown");
         let word = if self.reads_only { word & !WRITABLE } else { word };
         self.carry(message, send, &mut [], word)
     }

@@ -80,7 +80,7 @@ fn no_change_of_a_batch_misleads_the_driver() {
             for (at, word) in (0..PAGE_BYTES).step_by(8).flat_map(|at| words.map(|word| (at, word))) {
                 let memory = Changing::new(page, after, at, word);
                 let (outcome, frames, end) = send(&memory, lengths.len());
-                assert!(memory.times.borrow().iter().all(|times| *times <= 1), "what was compared is read again");
+                assert!(memory.times.borrow().iter().all(|times| *times <= 1), "compared bytes are read again");
                 assert!(frames.iter().all(|frame| (MIN_FRAME..=MAX_FRAME).contains(&frame.len())));
                 let bytes: usize = frames.iter().map(|frame| LENGTH_BYTES + frame.len()).sum();
                 match outcome {

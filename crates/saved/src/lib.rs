@@ -68,8 +68,8 @@ impl fmt::Display for Error {
         match self {
             Self::NoSpace => f.write_str("no room for it is left in the vault, or in the account of its component"),
             Self::KeyTooLong => write!(f, "a key has {MAX_KEY} bytes at most"),
-            Self::Corrupt => f.write_str("what the vault holds was not written by this"),
-            Self::OtherVersion(version) => write!(f, "what the vault holds has version {version}"),
+            Self::Corrupt => f.write_str("the content of the vault was not written by this"),
+            Self::OtherVersion(version) => write!(f, "the content of the vault has version {version}"),
         }
     }
 }

@@ -15,7 +15,7 @@ use structures::blocks::{Blocks, CLEARED, ORDERS, Records};
 #[repr(u8)]
 pub enum Use {
     /// Not RAM, or the nucleus's from the start.
-    #[allow(dead_code, reason = "what a cleared record says")]
+    #[allow(dead_code, reason = "the meaning of a cleared record")]
     Reserved = 0,
     /// First frame of a free block.
     Free = 1,

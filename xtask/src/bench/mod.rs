@@ -185,7 +185,7 @@ fn follow(project: &Project, system: &Path, name: &str) -> Result<Followed> {
     }
     let row = rows.remove(0);
     if row.operations == 0 {
-        bail!("{}: what is measured elsewhere, or not in instructions, has no functions", row.name);
+        bail!("{}: a row measured elsewhere, or not in instructions, has no functions", row.name);
     }
     let files = code::files(project, &system, read(&image.elf)?)?;
     Ok(Followed { row, executed: executed.unwrap_or_default(), files })

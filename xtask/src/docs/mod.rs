@@ -122,7 +122,7 @@ fn pages(project: &Project) -> PathBuf {
 fn interfaces(project: &Project) -> Result<PathBuf> {
     let mut command = documentation(project);
     if !command.status().context("cannot start cargo")?.success() {
-        bail!("what the crates offer has mistakes; rustdoc has said which");
+        bail!("the documentation of the crates has mistakes; rustdoc has said which");
     }
     Ok(pages(project).join("doc/nucleus/index.html"))
 }

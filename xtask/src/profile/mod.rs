@@ -67,7 +67,7 @@ pub fn profile(project: &Project, options: &ProfileOptions) -> Result<u8> {
         bail!("{}: a page needs a network; systems/default.toml has one", options.system.display());
     }
     let (done, record) = boot(project, &image, memory, limit, |session| session.profile(work))?;
-    eprintln!("Finding out who called whom.");
+    eprintln!("Building the tree of calls.");
     let files = code::files(project, system, read(&image.elf)?)?;
     let profile = made(&Names::of(&files), project.isa, &record, &done)?;
     print!("{}", done.printed);
@@ -75,7 +75,7 @@ pub fn profile(project: &Project, options: &ProfileOptions) -> Result<u8> {
     println!("{what} on {}: {}\n\n{}", project.isa.title(), done.reported, table::text(&profile));
     let title = format!("{what} on {}", project.isa.title());
     write(&options.output, &picture::draw(&title, &profile, options.narrowest)?)?;
-    println!("{} shows who called whom: docs/book/trace.md says how to read it.", options.output.display());
+    println!("{} shows the tree of calls: docs/book/trace.md says how to read it.", options.output.display());
     Ok(done.status)
 }
 

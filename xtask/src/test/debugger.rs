@@ -85,7 +85,7 @@ fn hold(session: &Session, expected: &[Typed], console: &[String]) -> Result<()>
         );
     }
     ensure!(found.len() == expected.len(), "gdb ended after {} of {} commands", found.len(), expected.len());
-    let (end, output) = boot.unwrap_or_else(|_| bail!("what boots panicked"))?;
+    let (end, output) = boot.unwrap_or_else(|_| bail!("the boot panicked"))?;
     let output = String::from_utf8_lossy(&output);
     ensure!(end == End::Status(0), "the machine ended with {end:?} and printed\n{}", tail(&output, 20));
     let printed: Vec<&str> = output.lines().map(str::trim_end).collect();

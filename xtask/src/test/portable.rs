@@ -18,7 +18,7 @@ const MACHINE_CODE: [&str; 7] = ["asm", "global_asm", "naked_asm", "naked", "_rd
 /// The exceptions, with reasons. A folder stands for all in it.
 const ALLOWED: [(&str, &str, &str); 9] = [
     ("nucleus/build.rs", "CARGO_CFG_TARGET_ARCH", "the link script is one of the ISA's folder"),
-    ("xtask", "target_arch", "what is asked for is this computer: whether its memory keeps writes in order"),
+    ("xtask", "target_arch", "asks about this computer: whether its memory keeps writes in order"),
     ("xtask", "x86_64", "the host tool builds for each"),
     ("crates/portalgen", "x86_64", "writes machine code for each ISA, on whatever it runs"),
     ("tests/isa/nucleus/portals.rs", "x86_64", "stands for the module that a port has in `crates/portalgen`"),

@@ -100,7 +100,7 @@ fn judge(bytes: &[u8]) -> Result<()> {
     ensure!(entry("a/large")?.data.len() > 16 * 4096, "a/large is {} bytes", entry("a/large")?.data.len());
     let numbers = entry("a/b c/numbers")?.data.len();
     ensure!(numbers > 4096 && entry("a/b c/d")?.kind == Kind::Folder, "a/b c/numbers is {numbers} bytes");
-    ensure!(entry("nothing")?.data.is_empty() && entry("empty")?.kind == Kind::Folder, "what is empty");
-    ensure!(entry("program")?.executable && !entry("readable")?.executable, "what is a program");
+    ensure!(entry("nothing")?.data.is_empty() && entry("empty")?.kind == Kind::Folder, "an empty file and folder");
+    ensure!(entry("program")?.executable && !entry("readable")?.executable, "the mark of programs");
     Ok(())
 }

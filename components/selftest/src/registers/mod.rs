@@ -37,7 +37,7 @@ pub const CHECKS: &[Check] = &[
     ("a window that was shown before shows nothing else", windows_again),
     ("an answer with a forged entry is refused, and nothing else is lost or shown", forged_answers),
     ("a portal passes nothing of a caller that does not expect it", unexpected),
-    ("who is called by the nucleus sees nothing but its words", || for_both(upcall)),
+    ("a callee of the nucleus sees nothing but its words", || for_both(upcall)),
     ("a fault does not go through a portal whose words it could forge", || for_both(forged)),
     ("a call that is cut off keeps every register of both", || for_both(cut_off)),
     ("a thread pointer is not another's to spoil", pointer),

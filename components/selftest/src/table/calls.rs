@@ -108,7 +108,7 @@ impl Gate {
     fn open(&self, sleepers: u64) -> Result<(), &'static str> {
         CALLS.open();
         CALLS.let_go(sleepers)?;
-        until(|| CAME.load(Ordering::SeqCst) == WENT.load(Ordering::SeqCst), "what was called does not go to its end")
+        until(|| CAME.load(Ordering::SeqCst) == WENT.load(Ordering::SeqCst), "a callee does not go to its end")
     }
 }
 

@@ -152,7 +152,7 @@ fn cut_off(turn: &mut Turn) -> Result<(), &'static str> {
             let woken = !asleep || op::v(semaphore.entry()).is_ok();
             woken && (count(number) > before || word_of(number, word::WRONG) != 0)
         };
-        until(gets_on, "what was cut off does not go on")?;
+        until(gets_on, "an orphan does not go on")?;
         stop(number);
     }
     drop((child, rivals));
@@ -220,10 +220,10 @@ fn removed(turn: &mut Turn) -> Result<(), &'static str> {
         begin(turn, 3, None);
         let next = others.start(Program::Keep(3)).map_err(text)?;
         pin_thread(next.entry(), turn.victim).map_err(text)?;
-        without.dies().map_err(|_| "who has no floating-point registers can use them")?;
+        without.dies().map_err(|_| "a thread without floating-point registers can use them")?;
         hold(status()? == EXCEPTION + NOT_AVAILABLE, "it died of something else")?;
         until(|| count(3) > 0 || word_of(3, word::WRONG) != 0, "the next one does not begin")?;
-        hold(count(0) == before, "who was removed runs")?;
+        hold(count(0) == before, "a removed thread runs")?;
         drop((toucher, next, rivals));
         all_right(0..4)?;
     }

@@ -432,7 +432,7 @@ fn queues(turn: &mut Turn, change: Change) -> Result<(), &'static str> {
     let act = |_: &Victim| side.change(change).map(|is| is_tainted = is);
     let victim = play(turn, 2, move || obeyed(entry, WORK), act)?;
     op::v(gate.entry()).map_err(text)?;
-    hold(holder.finish()? == 0, "who has the activation is disturbed")?;
+    hold(holder.finish()? == 0, "the holder of the activation is disturbed")?;
     // The call has not begun, so a message or another call may taint who waits.
     hold(is_tainted == (change == Change::Taint || change.contaminates()), "it is tainted, or is not")?;
     hold(victim.finish()? == if is_tainted { FLOW } else { 0 }, "another result")?;
@@ -486,7 +486,7 @@ fn leaves(turn: &mut Turn, change: Change) -> Result<(), &'static str> {
     }
     CLOSED.0[0].store(1, Ordering::SeqCst);
     op::v(gate.entry()).map_err(text)?;
-    until(|| !has_orphan(number), "what was called does not go to its end")?;
+    until(|| !has_orphan(number), "a callee does not go to its end")?;
     // Both activations came back.
     let ours = Owned::new(op::portal_new(Entry::OWN, service.entry(), 0, vacant().map_err(text)?, 0).map_err(text)?);
     let entry = ours.entry();
@@ -637,7 +637,7 @@ fn writes(turn: &mut Turn, change: Change) -> Result<(), &'static str> {
         side.child.dies()?;
         hold(status()? == abi::info::status::PAGE_FAULT, "it died of something else")?;
         pause();
-        hold(count() == SECRET, "what it may not write any more was written")
+        hold(count() == SECRET, "a page that it may not write any more was written")
     } else {
         until(|| count() != SECRET, "it does not write any more")?;
         drop(thread);

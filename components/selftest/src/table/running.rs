@@ -106,8 +106,8 @@ fn unmapped(turn: &mut Turn, rights: u64) -> Result<(), &'static str> {
     child.dies()?;
     drop((thread, again));
     hold(status()? == PAGE_FAULT, "it died of something else")?;
-    hold(look(reported, 0) != SECRET, "what was unmapped was read")?;
-    hold(look(source, 0) == SECRET, "what may not be written was written")
+    hold(look(reported, 0) != SECRET, "an unmapped page was read")?;
+    hold(look(source, 0) == SECRET, "a read-only page was written")
 }
 
 /// The page moves from us to another child while a child that got it from us reads it: that goes on, and ends when the
@@ -257,7 +257,7 @@ fn moved_ready(turn: &mut Turn) -> Result<(), &'static str> {
     let schedule = Schedule { priority: PRIORITY + 1, slice: 1_000 };
     op::thread_schedule_on(urgent.entry(), schedule, 1 << turn.victim).map_err(text)?;
     urgent.go();
-    until(|| URGENT.load(Ordering::SeqCst) != 0, "what is urgent does not run")?;
+    until(|| URGENT.load(Ordering::SeqCst) != 0, "the urgent thread does not run")?;
     turn.delay();
     let seen = SEEN.load(Ordering::SeqCst);
     pin_thread(ready.entry(), turn.actor).map_err(text)?;

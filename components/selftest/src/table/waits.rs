@@ -194,7 +194,7 @@ fn rebound(turn: &mut Turn) -> Result<(), &'static str> {
         op::p(there, op::clock() + PATIENCE).map_err(|_| "the interrupt woke nobody")?;
         quiet()?;
         if when == Asleep {
-            hold(!victim.is_done(), "it woke who waits at the old one")?;
+            hold(!victim.is_done(), "it woke a waiter at the old one")?;
             op::v(here).map_err(text)?;
         }
         let result = victim.finish()?;

@@ -136,7 +136,7 @@ impl Gate {
         CALLS.open();
         // A call that was cut off may wait, and the next one of the same caller.
         CALLS.let_go(2)?;
-        until(|| get(&CAME) == get(&WENT), "what was called does not go to its end")
+        until(|| get(&CAME) == get(&WENT), "a callee does not go to its end")
     }
 
     /// After [`keep_secret`] and [`Self::open`].
@@ -299,8 +299,8 @@ fn moved(turn: &mut Turn) -> Result<(), &'static str> {
         source().0[0].store(KNOWN + round, Ordering::SeqCst);
         source().0[1].store(0, Ordering::SeqCst);
         CALLS.let_go(1)?;
-        until(|| get(&SEEN) == KNOWN + round, "what is written is not seen")?;
-        until(|| get(&source().0[1]) == THEIRS, "what it writes is not here")?;
+        until(|| get(&SEEN) == KNOWN + round, "a write is not seen")?;
+        until(|| get(&source().0[1]) == THEIRS, "its write is not here")?;
     }
     hold(lender.end(&gate)? == 0, "another result")
 }

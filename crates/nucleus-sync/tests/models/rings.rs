@@ -23,7 +23,7 @@ impl Page {
         if fault != Fault::Swapped {
             let word = self.ring().take()?;
             let done = self.0.3[word as usize / 10].load(Ordering::Relaxed);
-            assert!(done >= word, "what was done before {word} is not seen, only {done}");
+            assert!(done >= word, "writes before {word} are not seen, only {done}");
             return Some(word);
         }
         let (written, read, slots, _) = &*self.0;

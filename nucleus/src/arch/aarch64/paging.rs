@@ -167,7 +167,7 @@ pub fn publish_entries() {
 
 /// Proof that a frame's contents are visible to instruction fetch, so that it may be mapped executable. Only [`publish`]
 /// makes one.
-#[must_use = "what is published is to be executed"]
+#[must_use = "published code is to be executed"]
 pub struct Published(());
 
 /// Makes the contents of a frame visible to instruction fetch, on all CPUs (Arm ARM B2.4.4, D7.5): cleans the data cache to

@@ -139,7 +139,7 @@ pub(super) fn audit() {
     let protects = read!("id_aa64mmfr1_el1") >> 20 & 0xf != 0;
     // PSTATE.PAN, by number.
     assert!(!protects || read!("S3_0_C4_C2_3") >> 22 & 1 != 0, "the nucleus could reach memory of users");
-    assert!(read!("sctlr_el1") & SCTLR_WXN != 0, "what is written could be executed");
+    assert!(read!("sctlr_el1") & SCTLR_WXN != 0, "writable memory could be executed");
 }
 
 /// The features of this processor that users can read (`abi::registers`): ID_AA64ISAR0_EL1.RNDR.

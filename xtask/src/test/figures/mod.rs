@@ -63,7 +63,7 @@ struct Reading {
 pub fn compare(lines: &[&str]) -> Result<()> {
     let fetched = lines.iter().rposition(|line| line.starts_with(FETCHED)).context("nothing was fetched")?;
     let start = lines[..fetched].iter().rposition(|line| line.starts_with(FETCHED)).map_or(0, |before| before + 1);
-    let data = serde_json::from_str(&lines[fetched][FETCHED.len()..]).context("what was fetched is no JSON")?;
+    let data = serde_json::from_str(&lines[fetched][FETCHED.len()..]).context("the fetched text is no JSON")?;
     let before = reading(&lines[start..fetched]).context("the reading before the fetch")?;
     let after = reading(&lines[fetched + 1..]).context("the reading after the fetch")?;
     agree(&before, &data, &after)

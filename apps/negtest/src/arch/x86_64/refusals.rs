@@ -13,7 +13,7 @@ pub const HARMLESS: &[Case] = &[
     Case::harmless("alignment-flag", "alignment-check flag set across a system call", || with_flag(1 << 18)),
     Case::harmless("nested-flag", "nested-task flag set across a system call", || with_flag(1 << 14)),
     Case::harmless("alignment", "a word that is not aligned, with the alignment-check flag", unaligned),
-    Case::harmless("auxiliary", "what the system left beside the time-stamp counter: nothing", || {
+    Case::harmless("auxiliary", "the system's value beside the time-stamp counter: none", || {
         let auxiliary: u32;
         // SAFETY: only reads.
         unsafe { asm!("rdtscp", out("ecx") auxiliary, out("eax") _, out("edx") _) }
