@@ -16,7 +16,7 @@ const REGISTERS: u64 = MORE_STACKS_END + 0x100_0000;
 const MOST: u16 = 64;
 /// Where the device tree is mapped: behind these pages, in the same table.
 const FDT: u64 = REGISTERS + MOST as u64 * PAGE_BYTES as u64;
-/// Free for who maps registers of its own.
+/// Free for programs that map registers of their own.
 pub const MORE_REGISTERS: u64 = ARCHIVE - 0xe00_0000;
 /// First cell of an interrupt that all CPUs share; its second is the line (binding "arm,gic-v3").
 pub const SHARED: u32 = 0;

@@ -1,8 +1,9 @@
 //! Compartments, for a server that judges by itself: its caller's rights to a thing of a compartment.
 //!
 //! A thing belongs to a compartment at a level: 8 · handle + level, or 0 if it belongs to none. With level 3 it is a secret: its label is {handle 3, 1}. With level
-//! 0 all may observe it, and only who owns the handle, or has it at 0, changes it: {handle 0, 1}. A thing of no compartment has {1}.
-//! The nucleus answers from the caller's labels (`LABEL_CALLER`). The server must have S = {★} and R = {3}: be `trusted` in the description.
+//! 0 all may observe it, and only a domain that owns the handle, or has it at 0, changes it: {handle 0, 1}. A thing of no compartment has
+//! {1}. The nucleus answers from the caller's labels (`LABEL_CALLER`). The server must have S = {★} and R = {3}: be `trusted` in the
+//! description.
 
 use crate::entry::{Entry, Owned};
 use crate::op::{self, LabelFrom};

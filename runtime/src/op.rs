@@ -396,7 +396,7 @@ pub fn p_lending(semaphore: Entry, deadline: u64, holder: u32) -> Result {
     raw::p(semaphore, deadline, holder.into())
 }
 
-/// V: raises the semaphore's count or wakes who waits longest.
+/// V: raises the semaphore's count or wakes the longest waiter.
 #[inline(always)]
 pub fn v(semaphore: Entry) -> Result {
     raw::v(semaphore)

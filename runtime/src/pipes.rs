@@ -41,7 +41,7 @@ pub fn end(reads: u64, writes: u64) -> Result<Owned, Failure<PipeError>> {
 }
 
 /// Has a program that was loaded, and does not run yet, read this pipe and write that one (0 = none) as its streams. The loader
-/// closes its ends (`close_read`, `close_write` of the pipes) when it has ended: nobody else does, and who reads would wait for ever.
+/// closes its ends (`close_read`, `close_write` of the pipes) when it has ended: nobody else does, and a reader would wait for ever.
 pub fn give(domain: Entry, reads: u64, writes: u64) -> Result<(), Failure<PipeError>> {
     for (stream, (reads, writes)) in
         [(reads, 0), (0, writes)].into_iter().enumerate().filter(|(_, ends)| *ends != (0, 0))

@@ -62,8 +62,8 @@ impl Received {
 }
 
 impl Port {
-    /// A port, for which `account` pays. Only messages below `label` are taken, if there is one. If there is an `inbox`, who receives there takes the
-    /// messages of both.
+    /// A port, for which `account` pays. Only messages below `label` are taken, if there is one. If there is an `inbox`, its receivers take
+    /// the messages of both.
     pub fn new(
         account: Entry,
         size: Size,
@@ -80,7 +80,7 @@ impl Port {
         self.0.entry()
     }
 
-    /// A copy in the table of `domain` for who only sends.
+    /// A copy in the table of `domain`, with the right to send only.
     pub fn give_sender(&self, domain: Entry) -> Result<Entry, Error> {
         op::entry_copy(Entry::OWN, self.entry(), domain, Entry::OWN, rights::WRITE | rights::COPY)
     }

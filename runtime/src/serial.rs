@@ -72,7 +72,7 @@ impl Serial {
         Ok(())
     }
 
-    /// Does the device ask until it is served? Then it asks again whoever is bound to its line meanwhile; an edge comes once.
+    /// Does the device ask until it is served? Then it interrupts the one that is bound to its line meanwhile, too; an edge comes once.
     pub fn asks_until_served(&self) -> bool {
         !self.has_ports
     }

@@ -40,7 +40,7 @@ pub struct Path<'a> {
 
 impl Source for Path<'_> {
     fn open(&self) -> Result<Entry, abi::Error> {
-        // Whoever opens a file insists on it.
+        // The opener of a file insists on it.
         match FileSystemClient(FILE_SYSTEM.0.once()).open(self.path, self.flags) {
             Ok(delegated) => Ok(delegated.into()),
             Err(Failure::Transport(error)) => Err(error),
@@ -62,7 +62,7 @@ pub enum Stream<'a> {
     Null,
     /// The kernel log.
     Log,
-    /// An entry that whoever started us had made: an end of a pipe, or another stream, which refuses windows.
+    /// An entry made by our creator: an end of a pipe, or another stream, which refuses windows.
     Entry(PipeEndClient<Direct>),
     /// A server.
     Server(StreamClient<Connection<Name<'a>>>),
@@ -230,7 +230,7 @@ pub static STDOUT: Mutex<Output> = Mutex::new(Output::new(1));
 pub static STDERR: Mutex<Output> = Mutex::new(Output::new(2));
 static STDIN: Mutex<Option<Stream<'static>>> = Mutex::new(None);
 
-/// How long whoever was interrupted waits for its end, in nanoseconds.
+/// How long an interrupted program waits for its end, in nanoseconds.
 const UNTIL_KILLED: u64 = 200_000_000;
 
 /// Reads from standard input: waits until there is something; 0 is the end. The text that standard output has

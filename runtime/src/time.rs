@@ -8,7 +8,7 @@ use crate::op;
 use crate::sync::Mutex;
 use idl::Failure;
 
-/// How long it waits before it asks again who did not know, in nanoseconds.
+/// How long it waits before it asks a service again that did not know, in nanoseconds.
 const RETRY: u64 = 1_000_000_000;
 
 /// The clock of this program. Where nobody serves the time of day it waits for nobody.

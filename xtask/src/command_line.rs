@@ -56,7 +56,7 @@ pub enum Command {
     /// Judge traces of information-flow labels, and write some
     #[command(subcommand)]
     Labels(LabelsCommand),
-    /// Record who calls whom, and when what runs, for https://ui.perfetto.dev
+    /// Record calls between domains, and when each thread runs, for https://ui.perfetto.dev
     Trace(TraceOptions),
     /// Show in which functions the instructions of a command or a request are executed
     Profile(ProfileOptions),

@@ -70,7 +70,7 @@ impl Watch {
         ["-object", &file, "-machine", "memory-backend=ram"].map(String::from).into()
     }
 
-    /// Does something that starts the machine and waits for its end, and meanwhile says who died and where. Gives what that
+    /// Does something that starts the machine and waits for its end, and meanwhile reports each death and its place. Gives what that
     /// gave, and the last lines of the log.
     pub fn during<T>(&self, say: impl Fn(String) + Send, work: impl FnOnce() -> T) -> (T, Vec<String>) {
         let over = AtomicBool::new(false);

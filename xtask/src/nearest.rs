@@ -1,4 +1,4 @@
-//! Names that somebody may have meant who wrote one that does not exist.
+//! Suggests existing names in place of one that does not exist.
 
 use std::cmp::Reverse;
 use system::host::distance;

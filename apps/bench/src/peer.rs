@@ -88,7 +88,7 @@ pub trait Peer {
     fn refuse(&self, handle: u64) -> Result<(), PeerError>;
     /// The peer is tainted by so many handles, as much as all accept. That ends the call, and what leads to those who are not.
     fn taint(&self, count: u64) -> Result<(), PeerError>;
-    /// The peer ends: `proc` ends nothing for who is tainted.
+    /// The peer ends: `proc` ends nothing for a tainted caller.
     fn leave(&self) -> Result<(), PeerError>;
 }
 

@@ -169,7 +169,7 @@ impl Child {
             let way = self.random.one(&ways);
             let value = match way {
                 op::LABEL_READ | op::LABEL_EXPLICIT => self.random.below(3),
-                // Nobody reaches who has others than those that it owns at other levels.
+                // Nobody reaches a domain that has other handles than its own at other levels.
                 _ if self.random.once_in(8) => self.random.any() | 1 << 61,
                 _ => handle,
             };

@@ -1,4 +1,4 @@
-//! `ifconfig`: network interfaces, their addresses and counters, and who holds how much of the network.
+//! `ifconfig`: network interfaces, their addresses and counters, and the holders of the network's sessions.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]

@@ -9,7 +9,7 @@
 //! | [`dmesg`] | the kernel log |
 //! | [`domains`], [`ps`] | domains: the nucleus's record of each, and their use of resources |
 //! | [`frames`] | where every frame is |
-//! | [`portals`] | who can call whom |
+//! | [`portals`] | possible calls between domains |
 //! | [`threads`] | threads |
 //! | [`top`] | what domains do right now |
 //! | [`uptime`] | time since boot, counters |

@@ -1,4 +1,4 @@
-//! `portals`: who can call whom, and the code that does it.
+//! `portals`: possible calls between domains, and the code that does them.
 
 use alloc::collections::BTreeMap;
 use alloc::string::{String, ToString};

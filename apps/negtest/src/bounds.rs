@@ -271,7 +271,7 @@ fn map_cycle() -> Result<String, String> {
     Ok("it came back, and went with the page it was derived from".to_string())
 }
 
-/// A child starts a thread of ours; that removes the child, and itself with it: it ends there, and who removes the child
+/// A child starts a thread of ours; that removes the child, and itself with it: it ends there, and the remover of the child
 /// once more finishes the work.
 fn own_removal() -> Result<String, String> {
     let text = |error: Error| error.to_string();

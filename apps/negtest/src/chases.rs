@@ -1,4 +1,4 @@
-//! Negative tests of those who make copies of what is being removed, faster than it goes.
+//! Negative tests of programs that copy objects during their removal, faster than they go.
 
 use alloc::format;
 use alloc::string::{String, ToString};

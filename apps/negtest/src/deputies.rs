@@ -1,4 +1,4 @@
-//! Negative tests of those who have a server do to others what they may not do themselves.
+//! Negative tests of programs that have a server do what they may not do themselves (confused deputies).
 
 use alloc::collections::VecDeque;
 use alloc::format;
@@ -198,7 +198,7 @@ fn kinds() -> Result<String, String> {
     Ok(format!("refused: {}; {}; {}", Sigma0Error::NotAnAccount, Sigma0Error::NotADomain, ParentError::NotAService))
 }
 
-/// A ticket is of use to whoever made it alone, also if another knows its number.
+/// A ticket is of use to its maker alone, also if another knows its number.
 fn ticket() -> Result<String, String> {
     let account = Owned::new(op::account_new(Entry::ACCOUNT, 20).map_err(text)?);
     let sigma0 = Sigma0Client(Direct(Entry::SIGMA0));
@@ -228,7 +228,7 @@ pub fn thief(number: &str) -> u8 {
     outcomes.into_iter().position(|outcome| outcome != refused).map_or(0, |step| step as u8 + 1)
 }
 
-/// Nothing of what is refused stays in the tables of those who refuse it.
+/// Nothing that is refused stays in the tables of the refusing servers.
 fn many() -> Result<String, String> {
     /// More than a table can have.
     const TIMES: usize = 5_000;
@@ -253,7 +253,7 @@ fn many() -> Result<String, String> {
 static REFUSED: AtomicUsize = AtomicUsize::new(0);
 static BEGUN: AtomicUsize = AtomicUsize::new(0);
 
-/// Neither the child nor those who wait are ended here.
+/// Neither the child nor the waiters are ended here.
 fn waits() -> Result<String, String> {
     const WAITERS: usize = 20;
     let child = child("null", 64).map_err(text)?.leak();
@@ -274,7 +274,7 @@ fn waits() -> Result<String, String> {
     Ok(format!("{} wait, {refused} refused: {}", WAITERS - refused, ProcessError::TooManyWaits))
 }
 
-/// Its status is kept for who waits, and for who is to be notified; of the others', those of the latest.
+/// Its status is kept for waiters, and for domains to be notified; of the others', those of the latest.
 fn statuses() -> Result<String, String> {
     const ENDED: usize = 100;
     const KNOWN: usize = 32;

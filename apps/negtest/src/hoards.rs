@@ -1,4 +1,4 @@
-//! Negative tests of those who take all there is of what is shared, and never give it back.
+//! Negative tests of programs that take all of a shared resource, and never give it back.
 
 use alloc::collections::BTreeMap;
 use alloc::format;

@@ -46,9 +46,9 @@ pub const ALL: &[Case] = &[
 /// A way to tell something.
 struct Channel {
     name: &'static str,
-    /// Of who is in the compartment.
+    /// Status of a program in the compartment.
     report: fn() -> bool,
-    /// Of who is not. `None`: it is heard if it could be told.
+    /// Status of one outside. `None`: it hears the secret if the other could tell it.
     hear: Option<fn() -> bool>,
     /// The sender must still run while the listener listens.
     stays: bool,
@@ -59,7 +59,7 @@ impl Channel {
         Self { name, report, hear: Some(hear), stays: false }
     }
 
-    /// Refused to who tries to tell.
+    /// Refused to the program that tries to tell.
     const fn tried(name: &'static str, report: fn() -> bool) -> Self {
         Self { name, report, hear: None, stays: false }
     }
@@ -337,7 +337,7 @@ fn inside(name: &str) -> String {
     format!("{}/{name}", argument(3))
 }
 
-/// How many of them there were before the one who tells.
+/// How many of them there were before the one that tells.
 fn before() -> usize {
     argument(4).parse().unwrap_or(usize::MAX)
 }
@@ -415,7 +415,7 @@ fn own_number() -> u64 {
     op::domain_number(Entry::DOMAIN).unwrap_or(0)
 }
 
-/// Whether a domain is neither ours nor that of the one who started us.
+/// Whether a domain is neither ours nor our creator's.
 fn is_other(domain: u64) -> bool {
     domain != own_number() && argument(5).parse() != Ok(domain)
 }

@@ -5,29 +5,29 @@
 //! | [`deaths`] | for which a domain dies |
 //! | [`refusals`] | that the nucleus refuses with an error, and states that must not hurt it |
 //! | [`bounds`] | refused, too: addresses, sizes, cycles |
-//! | [`rule`] | of those who want more than their makers allow |
+//! | [`rule`] | of programs that want more than their makers allow |
 //! | [`exhaustion`] | with an account that has too few frames, every number of them |
-//! | [`callees`] | of those who are called |
-//! | [`chases`] | of those who copy what is being removed |
-//! | [`pagers`] | of those who should bring pages |
+//! | [`callees`] | of callees |
+//! | [`chases`] | of programs that copy objects during their removal |
+//! | [`pagers`] | of pagers |
 //! | [`storms`] | by as many at once as there can be |
 //! | [`long`] | that make a loop of the nucleus as long as it can be |
-//! | [`fragile`] | of those who call what a server dies of |
+//! | [`fragile`] | of clients whose call kills the server |
 //! | [`fuzz`] | random messages to services |
-//! | [`names`] | of those who want to be found under a name that is not theirs |
-//! | [`hoards`] | of those who take all there is and never give it back |
-//! | [`pipes`] | of those who want pipes of others, or all of them, and all room for files |
+//! | [`names`] | of programs that claim a name that is not theirs |
+//! | [`hoards`] | of programs that take all there is and never give it back |
+//! | [`pipes`] | of programs that want pipes of others, or all of them, and all room for files |
 //! | [`images`] | of files that are no programs |
-//! | [`network`] | of those who take all there is of the network |
-//! | [`snapshots`] | of those who ask what goes on without end |
-//! | [`terminal`] | of those who want the terminal for themselves |
-//! | [`turns`] | of those who keep others waiting for what there is one of |
-//! | [`woken`] | of those who were woken to call again |
-//! | [`lent`] | of those who had a priority that was lent |
-//! | [`confined`] | of those who may reach only what is on a list |
-//! | [`labels`] | of those who are tainted |
+//! | [`network`] | of programs that take all there is of the network |
+//! | [`snapshots`] | of programs that ask for the system's state without end |
+//! | [`terminal`] | of programs that want the terminal for themselves |
+//! | [`turns`] | of threads that keep others waiting for an activation or a lock |
+//! | [`woken`] | of threads that were woken to call again |
+//! | [`lent`] | of threads with a lent priority |
+//! | [`confined`] | of programs that may reach only services on a list |
+//! | [`labels`] | of tainted domains |
 //! | [`leaks`] | of programs in a compartment that leak its secrets |
-//! | [`windows`] | of those who lend windows, and of those to whom they are lent |
+//! | [`windows`] | of lenders and receivers of windows |
 //!
 //! [`arch`] has those of one ISA alone, [`child`] is a domain that runs some of them, [`launch`] starts this program again as callee and the like.
 //!

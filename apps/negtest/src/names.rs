@@ -1,4 +1,4 @@
-//! Negative tests of those who want to be found under somebody else's name, or under every name there is.
+//! Negative tests of programs that claim somebody else's name, or every name there is.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -73,7 +73,7 @@ fn publish(name: &str, service: &Owned) -> Result<(), Failure<ParentError>> {
 const TAKEN: Result<(), Failure<ParentError>> = Err(Failure::Refused(ParentError::Taken));
 const FULL: Result<(), Failure<ParentError>> = Err(Failure::Refused(ParentError::Full));
 
-/// The services that a client uses are who they were.
+/// The services that a client uses are still the same.
 fn all_is_well() -> Result<(), String> {
     RandomClient(Connection::named("random")).sources().map_err(|error| format!("random: {error}"))?;
     inspect::domains().map_err(|error| format!("proc: {error}"))?;
@@ -177,7 +177,7 @@ fn hoarded(own: &str, number: usize) -> String {
     format!("hoard-{own}-{number}")
 }
 
-/// Is one of those who take all.
+/// Is one of those that take all.
 pub fn hoarder(own: &str) -> u8 {
     match service().and_then(|service| take(&service, own).map(|()| service)) {
         Ok(_service) => server::park(),

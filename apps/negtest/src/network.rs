@@ -1,4 +1,4 @@
-//! Of those who take all there is of the network. They need a system with `netd` and `httpd`.
+//! Negative tests of programs that take all there is of the network. They need a system with `netd` and `httpd`.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -126,7 +126,7 @@ fn sessions() -> Result<String, String> {
 /// The outcome of an opening: 1 = as it should be.
 static OPENED: AtomicU64 = AtomicU64::new(0);
 
-/// Opens a session with the thread of whoever calls.
+/// Opens a session with the caller's thread.
 struct Opens;
 
 impl ServeWord for Opens {

@@ -1,4 +1,4 @@
-//! Negative tests of those who want more than their makers allow: priority, time, numbers, silence.
+//! Negative tests of programs that want more than their makers allow: priority, time, numbers, silence.
 
 use alloc::format;
 use alloc::string::ToString;

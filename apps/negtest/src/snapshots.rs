@@ -1,4 +1,4 @@
-//! Of those who ask for the state of the system without end.
+//! Negative tests of programs that ask for the state of the system without end.
 
 use alloc::collections::BTreeSet;
 use alloc::format;

@@ -1,4 +1,4 @@
-//! Negative tests of those who want the terminal for themselves. They find `console` by its name.
+//! Negative tests of programs that want the terminal for themselves. They find `console` by its name.
 
 use alloc::format;
 use alloc::string::{String, ToString};

@@ -49,7 +49,7 @@ const LOOKS: usize = 50;
 static GATE: AtomicUsize = AtomicUsize::new(0);
 pub static PORTAL: AtomicUsize = AtomicUsize::new(0);
 static LOCK: Mutex<()> = Mutex::new(());
-/// How many have had it, whether who waits behind others is done, and whether the one that spins stops.
+/// How many have had it, whether the thread that waits behind others is done, and whether the one that spins stops.
 pub static INSIDE: AtomicUsize = AtomicUsize::new(0);
 pub static DONE: AtomicBool = AtomicBool::new(false);
 pub static STOPS: AtomicBool = AtomicBool::new(false);

@@ -1,4 +1,4 @@
-//! Of those who lend windows and of those to whom they are lent. The callee is this program again, in a domain named `victim` with a service
+//! Negative tests of lenders and receivers of windows. The callee is this program again, in a domain named `victim` with a service
 //! that takes windows: word 0 of a call says what it does. It uses a window without asking whether it may.
 
 use alloc::format;

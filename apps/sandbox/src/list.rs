@@ -47,7 +47,7 @@ static REFUSALS: Mutex<(Vec<(String, u64)>, u64)> = Mutex::new((Vec::new(), 0));
 pub enum Object {
     /// The name service.
     Names,
-    /// The parent: the service of who started the program.
+    /// The parent: the service of the program's creator.
     Parent,
     /// The service that starts programs.
     Process,

@@ -111,7 +111,7 @@ impl<'a> Command<'a> {
         Self { frames, ..self }
     }
 
-    /// Loads it. It runs at once, unless a stream is [`ENTRY`] or a portal is named: then whoever loads it puts these into its table, and
+    /// Loads it. It runs at once, unless a stream is [`ENTRY`] or a portal is named: then the loader puts these into its table, and
     /// calls [`Child::start`].
     pub fn load(&self) -> Result<Child, Failure<ProcessError>> {
         let program = *self.words.first().unwrap_or(&"");

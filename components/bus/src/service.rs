@@ -115,7 +115,7 @@ impl BusServer for BusService {
     fn claim(&self, badge: u64, device: u64, domain: Delegated) -> Result<(), BusError> {
         let domain = Owned::new(domain.into());
         if badge == 0 {
-            // Opened by name: only who has a portal by the system description gets a device.
+            // Opened by name: only a holder of a portal by the system description gets a device.
             return Err(BusError::NotAllowed);
         }
         if !domain.entry().is(Kind::Domain, rights::WRITE) {

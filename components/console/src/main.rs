@@ -2,7 +2,7 @@
 //!
 //! # Threads
 //! One thread waits for interrupts: it takes received bytes through the line discipline (crate
-//! `terminal`), echoes, and wakes who waits. Everything else happens in calls.
+//! `terminal`), echoes, and wakes waiting readers. Everything else happens in calls.
 //!
 //! # Output is never lost
 //! `write` answers when its bytes are in the device, so what was acknowledged survives a kill of this
@@ -62,7 +62,7 @@ const STACK_PAGES: u64 = 1;
 /// Reads of programs that may wait at the same time; the others stay for the shell's and for output.
 const MAX_WAITING: usize = 2;
 
-/// Badge of who opened us by name.
+/// Badge of clients that opened us by name.
 const BY_NAME: u64 = 0;
 /// Badge of what `give` makes. All others are portals of the description.
 const GIVEN: u64 = 1 << 63;
@@ -197,12 +197,12 @@ const fn is_given(badge: u64) -> bool {
     badge & GIVEN != 0
 }
 
-/// Refuses all but who has a portal of the description.
+/// Refuses all but holders of a portal of the description.
 fn allow(badge: u64) -> Result<(), ConsoleError> {
     if badge == BY_NAME || is_given(badge) { Err(ConsoleError::NotAllowed) } else { Ok(()) }
 }
 
-/// Refuses who found us by our name, and who was given the terminal before it changed hands: others type there now.
+/// Refuses clients that found us by our name, and holders of the terminal from before it changed hands: others type there now.
 fn allow_to_read(badge: u64) -> Result<(), ConsoleError> {
     let is_old = || badge & !GIVEN != STATE.lock().hands;
     if badge == BY_NAME || is_given(badge) && is_old() { Err(ConsoleError::NotAllowed) } else { Ok(()) }

@@ -143,7 +143,7 @@ impl Clients {
         None
     }
 
-    /// Takes out who has asked nothing for the longest time; if all are busy, the one whose time is up first.
+    /// Takes out the client that has asked nothing for the longest time; if all are busy, the one whose time is up first.
     pub fn remove_idlest(&mut self) -> Option<Client> {
         let mut all = self.timers.iter().map(|(_, number)| *number);
         let is_idle = |number: &u16| {

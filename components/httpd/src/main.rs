@@ -2,7 +2,7 @@
 //!
 //! # One thread
 //! All connections are served by one thread that never waits for one of them: it waits for events of the network and
-//! goes on with whoever has one. A connection costs a record here and its buffers in the network, no stack.
+//! goes on with those that have one. A connection costs a record here and its buffers in the network, no stack.
 //!
 //! # Limits
 //! Requests are of bounded size; a client that is slow to send a request, to take an answer, or has nothing to ask is

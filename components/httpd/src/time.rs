@@ -1,4 +1,4 @@
-//! The time of day, for `Date` and `Last-Modified`. Without anybody who knows it, these fields are left out.
+//! The time of day, for `Date` and `Last-Modified`. While nobody knows it, these fields are left out.
 
 use alloc::vec::Vec;
 use http::{DATE_BYTES, write_date};

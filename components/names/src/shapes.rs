@@ -56,7 +56,7 @@ fn refused(specification: &str, error: abi::Error) -> NamesError {
     }
 }
 
-/// The nucleus says only that it refuses. The log says where and why, for who writes the server.
+/// The nucleus says only that it refuses. The log says where and why, for the author of the server.
 #[cold]
 #[inline(never)]
 fn report(specification: &str) {

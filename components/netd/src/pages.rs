@@ -1,4 +1,4 @@
-//! Buffers of sockets: pages drawn from the account of who has the socket.
+//! Buffers of sockets: pages drawn from the account of the socket's owner.
 //!
 //! The only module of this component with unsafe code.
 

@@ -43,7 +43,7 @@ const DYNAMIC: core::ops::RangeInclusive<u16> = 49152..=65535;
 const KEPT: [u16; 1] = [80];
 
 /// Bytes of a buffer to receive into that may be taken until the other end is told, if there is something to tell. smoltcp reports
-/// a window that has doubled. So whoever took all has let the other end know of room for a segment at least: with less most
+/// a window that has doubled. So a reader that took all has let the other end know of room for a segment at least: with less most
 /// senders wait for their timers (RFC 9293, 3.8.6.2.1).
 const fn enough(buffer: usize) -> usize {
     let rest = buffer - 2 * SEGMENT;

@@ -10,7 +10,7 @@ use crate::stack::Stack;
 const HELD: [(&str, What); 4] =
     [("sessions", What::Session), ("connections", What::Flow), ("listeners", What::Listener), ("ports", What::Port)];
 
-/// Interfaces, addresses, counters, and who holds how much of what there is.
+/// Interfaces, addresses, counters, and the holders of limited objects.
 pub fn interfaces(stack: &Stack) -> String {
     let mut text = String::new();
     let mut line = |arguments: Arguments<'_>| text.write_fmt(arguments).unwrap_or_default();

@@ -273,7 +273,7 @@ impl Child {
         Ok(child)
     }
 
-    /// Portals and entries that every program has. In the places of parent and name service, who loads it may put others.
+    /// Portals and entries that every program has. In the places of parent and name service, the loader may put others.
     fn equip(&mut self, process: u64, heap: u64, launch: &Startup<'_>) -> Result<(), ProcessError> {
         let (domain, account) = (self.domain.entry(), self.account.entry());
         let ticket = sigma0().manage_account(Delegate::entry(account.0, rights::ALL)).map_err(memory)?;

@@ -67,7 +67,7 @@ impl Serve for Processes {
     }
 }
 
-/// Refuses who found us by our name, as everybody can: badge 0. Others have their entry from the system description, or
+/// Refuses clients that found us by our name, as everybody can: badge 0. Others have their entry from the system description, or
 /// from somebody who has. Everybody sees what they do, so a tainted caller is refused, too.
 fn allow(badge: u64) -> Result<(), ProcessError> {
     match badge {
@@ -170,7 +170,7 @@ impl ProcessServer for Processes {
     }
 }
 
-/// Programs, each for whoever loaded it: the badge is its number.
+/// Programs, each for its loader: the badge is its number.
 struct Children;
 
 impl Serve for Children {

@@ -79,12 +79,12 @@ fn may_observe(compartment: u64) -> bool {
     COMPARTMENTS.caller_may(compartment).observe
 }
 
-/// Refuses who may not observe a node.
+/// Refuses a caller that may not observe a node.
 fn observe(tree: &Tree<Memory>, node: Node) -> Result<(), Error> {
     allow(may_observe(tree.compartment(node)?))
 }
 
-/// Refuses who may not change a node, and learn what comes of it.
+/// Refuses a caller that may not change a node and learn the outcome.
 fn change(tree: &Tree<Memory>, node: Node) -> Result<(), Error> {
     allow(COMPARTMENTS.caller_may(tree.compartment(node)?).both())
 }
@@ -122,7 +122,7 @@ impl Way {
         Ok((directory, name, self.last.is_some_and(|(_, may)| may.both())))
     }
 
-    /// The same, for who may change the directory.
+    /// The same, for a caller that may change the directory.
     fn walk_to_change<'a>(&mut self, tree: &Tree<Memory>, path: &'a [u8]) -> Result<(Node, &'a [u8]), Error> {
         let (directory, name, may_change) = self.walk_parent(tree, path)?;
         allow(may_change)?;

@@ -1,13 +1,13 @@
 //! Pipes: bounded buffers between two programs.
 //!
 //! A pipe belongs to a session, and a session to an account: when that is gone, so are they. Badges are never used
-//! again, and only whoever was given an end has one: numbers of pipes mean something in their own session only.
+//! again, and only a domain that was given an end has one: numbers of pipes mean something in their own session only.
 //!
 //! Buffers lie in our heap: how many there can be follows from our account ([`most`]). Programs get three of five together, and
 //! [`SESSION_PIPES`] for a session; the others are kept for components. There can be as many sessions.
 //!
 //! A pipe's content has a compartment, which its session names before anything is in it. A writer must be allowed to change what has that
-//! label, who reads to observe it.
+//! label, a reader to observe it.
 //!
 //! A call that waits keeps an activation, and file calls need activations too: one may wait at each end of a pipe, and
 //! [`MAX_WAITING`] in all, of which programs' pipes get [`GUEST_WAITING`]. The others come back as interrupted.
@@ -36,11 +36,11 @@ const FEWEST: usize = 40;
 const FRAMES_OF_FEWEST: u64 = 288;
 /// Frames that a further one takes, with its buffer and its place in our tables.
 const FRAMES_OF_A_PIPE: u64 = 5;
-/// Those of one session of whoever found us by our name.
+/// Those of one session of a client that found us by our name.
 const SESSION_PIPES: usize = 8;
 /// Calls that may wait at the same time.
 pub const MAX_WAITING: usize = 16;
-/// Those in pipes of whoever found us by our name.
+/// Those in pipes of clients that found us by our name.
 const GUEST_WAITING: usize = 8;
 /// Nanoseconds between two looks for owners that are gone, while there are pipes.
 const LOOK: u64 = 1_000_000_000;
@@ -88,8 +88,8 @@ struct Table {
 }
 
 static TABLE: Mutex<Table> = Mutex::new(Table { sessions: Vec::new(), pipes: [const { None }; MOST_PIPES], last: 0 });
-/// Calls that wait, and those in pipes of whoever found us by our name, in units of [`ONE_GUEST`]. There are more only while the table is
-/// locked.
+/// Calls that wait, and those in pipes of clients that found us by our name, in units of [`ONE_GUEST`]. There are more only while the table
+/// is locked.
 static WAITING: AtomicUsize = AtomicUsize::new(0);
 const ONE_GUEST: usize = 1 << 16;
 /// See [`most`].
@@ -264,7 +264,7 @@ fn most() -> usize {
     MOST.load(Ordering::Relaxed)
 }
 
-/// Those of whoever found us by our name.
+/// Those of clients that found us by our name.
 fn most_of_guests() -> usize {
     most() * 3 / 5
 }

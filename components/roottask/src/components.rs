@@ -192,7 +192,7 @@ fn next_due() -> (u64, Option<Pending>) {
         if pending.waits_since == 0 {
             pending.waits_since = now.max(1);
         }
-        // Then everybody starts who can do without.
+        // Then every component that can do without starts.
         let end = pending.waits_since + PATIENCE;
         if now < end {
             next = next.min(end);

@@ -34,7 +34,7 @@ pub struct Life {
     pub restarts: u64,
     /// This instance published a service.
     pub has_published: bool,
-    /// Somebody who may asked for the end of this instance: that is no sign that it fails.
+    /// A component with that right asked for the end of this instance: that is no sign that it fails.
     pub is_killed: bool,
 }
 

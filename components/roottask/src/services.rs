@@ -245,7 +245,7 @@ fn is_gone(domain: Entry) -> bool {
 }
 
 /// Services that came since this was asked, to which the portals of the description are to be made. Only the main loop asks,
-/// which also starts those who have such portals.
+/// which also starts the components that have such portals.
 pub fn take_new() -> Vec<(u16, String)> {
     let mut state = STATE.lock();
     let new = state.services.iter_mut().filter(|service| service.entry.is_some() && !service.is_connected);

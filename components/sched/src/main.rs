@@ -166,7 +166,7 @@ extern "C" fn refused(mut number: usize, mut status: u64, ring: *mut Ring) -> ! 
     }
 }
 
-/// Takes who runs next.
+/// Takes the thread that runs next.
 fn choose(queues: &mut Queues, ring: *mut Ring) -> usize {
     if queues.is_watched() {
         let [now, period] = time(ring);

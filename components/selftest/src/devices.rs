@@ -1,4 +1,4 @@
-//! Registers, physical addresses and ports: for who has the machine, and never anything of RAM.
+//! Registers, physical addresses and ports: for a holder of the machine, and never anything of RAM.
 
 use core::ops::Range;
 
@@ -148,7 +148,7 @@ fn touches(page: u64, code: unsafe extern "C" fn() -> !, offset: u64) -> Result<
 }
 
 /// Accesses that are not aligned, reach over the page's end, or are of a kind that no device knows: if the processor cannot make
-/// them, who tries dies alone.
+/// them, a domain that tries dies alone.
 fn odd() -> Result<(), &'static str> {
     let Machine { registers, nothing, .. } = machine()?;
     let try_all = || {

@@ -24,7 +24,7 @@ const NOTHING: u64 = 1;
 /// The index of the diary's label.
 static LABEL: AtomicUsize = AtomicUsize::new(0);
 
-/// Keeps a diary, which it gives to those who may observe it.
+/// Keeps a diary, which it gives to those that may observe it.
 struct Diary;
 
 impl ServeWord for Diary {
@@ -57,10 +57,10 @@ impl World {
         // [labels]
         // A handle names a compartment. Its maker owns it: our S(secret) is ★.
         let secret = op::label_handle()?;
-        // We accept the taint of those who see the secret. Only an owner can do that.
+        // We accept the taint of domains that see the secret. Only an owner can do that.
         op::label_receive(secret, THREE)?;
 
-        // S = {secret 3, 1} of who has seen the secret, and R = {secret 3, 2} of who accepts it.
+        // S = {secret 3, 1} of a domain that has seen the secret, and R = {secret 3, 2} of one that accepts it.
         let send = Owned::new(op::label_new(LabelFrom::Level(ONE))?);
         op::label_put(send.entry(), secret, THREE)?;
         let receive = Owned::new(op::label_new(LabelFrom::Level(TWO))?);

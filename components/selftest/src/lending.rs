@@ -267,7 +267,7 @@ const ORPHANS: usize = 3;
 static TURNS: [AtomicU64; ORPHANS] = [const { AtomicU64::new(0) }; ORPHANS];
 static ORPHAN: [AtomicU64; ORPHANS] = [const { AtomicU64::new(0) }; ORPHANS];
 static STOP: AtomicU64 = AtomicU64::new(0);
-/// Above the orphans and below who waits for one of them.
+/// Above the orphans and below the waiter for one of them.
 const MIDDLE: u8 = 8;
 
 /// Counts, and waits for nothing.

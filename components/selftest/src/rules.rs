@@ -680,7 +680,7 @@ impl World {
         let before = self.models.clone();
         self.cut = 0;
         let mut due = self.does(&step, &mut chain);
-        // It called who called it, and both calls are cut off, one after the other: the lower one may return in between.
+        // It called its caller, and both calls are cut off, one after the other: the lower one may return in between.
         let upper = [0, Error::Flow as u64, 0];
         if self.cut == 2 && reported == upper {
             due = upper;

@@ -389,7 +389,7 @@ fn crowd() -> Result<(), &'static str> {
 fn taken() -> Result<(), &'static str> {
     let service = Owned::new(server::word_service::<Nobody>().map_err(|error| error.text())?);
     let delegate = || Delegate::entry(service.entry().0, server::SERVICE_RIGHTS);
-    // As ourselves, and with the badge that those have who open it by its name.
+    // As ourselves, and with the badge of clients that open it by its name.
     let names = NamesClient(Direct(Entry::NAMES));
     let opened = Owned::new(names.open("names").map_err(say)?.into());
     for names in [names, NamesClient(Direct(opened.entry()))] {
@@ -644,7 +644,7 @@ fn log() -> Result<String, &'static str> {
     }
 }
 
-/// A pipe goes with its server: a writer is notified, and so is its maker, who does not reach the pipe that
+/// A pipe goes with its server: a writer is notified, and so is its maker, which does not reach the pipe that
 /// has its number by then.
 fn forgotten() -> Result<(), &'static str> {
     let lost = PIPES.create().map_err(say)?;

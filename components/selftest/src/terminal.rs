@@ -103,7 +103,7 @@ fn given() -> Result<(), &'static str> {
     let interrupted = Err(Failure::Refused(ConsoleError::Interrupted));
     let refused = Err(Failure::Refused(ConsoleError::NotAllowed));
     let (given, entry) = take(Mode::Raw)?;
-    // While the terminal is raw, what is typed is for who made it so.
+    // While the terminal is raw, input is for the domain that made it so.
     hold(entry.read(&mut [0]) == interrupted, "it reads what is typed to others")?;
     hold(entry.read_keys(&mut []) == interrupted, "it reads keys that are for others")?;
     terminal.set_mode(Mode::Cooked).map_err(say)?;

@@ -149,7 +149,7 @@ fn registers() -> Result<(), &'static str> {
     Ok(())
 }
 
-/// A window on anything, of somebody who would have it handed on.
+/// A window on anything, of a caller that would have it handed on.
 struct Anything;
 
 impl Memory for Anything {

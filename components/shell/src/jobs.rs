@@ -19,7 +19,7 @@ pub struct Work {
     stopped: AtomicBool,
 }
 
-/// It is held by whoever works for it, and by who may end it.
+/// It is held by the threads that work for it, and by those that may end it.
 pub type Running = Arc<Work>;
 
 impl Work {

@@ -1,4 +1,4 @@
-//! The source of memory, and the pager of everyone who brings no other.
+//! The source of memory, and the pager of every domain without another one.
 //!
 //! It alone draws frames, always from an account that was presented to it: by the account's owner
 //! (`manage_account`), for itself or for a domain that it makes (`manage_domain`). The badge of a call

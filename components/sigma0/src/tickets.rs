@@ -1,7 +1,7 @@
 //! The tickets that memory is drawn for: a ticket is an account, and from the moment that it is handed over the domain that lives on
 //! it.
 //!
-//! A ticket belongs to who made it, which is named by the ticket of its own. When that one is given back, because its
+//! A ticket belongs to its maker, which is named by the ticket of its own. When that one is given back, because its
 //! domain is dead, so are those that the domain made and never gave back itself. A ticket's number is never used again:
 //! what somebody asked for before it died means nobody later.
 //!
@@ -46,7 +46,7 @@ const _: () = assert!(MOST_TICKETS <= 1 << PLACE_BITS);
 struct Ticket {
     /// Its number; 0 while nobody has it.
     number: AtomicU64,
-    /// Place of the ticket of who made it, which is there as long as this is; [`NOBODY`] = `roottask` before it had one.
+    /// Place of its maker's ticket, which is there as long as this is; [`NOBODY`] = `roottask` before it had one.
     owner: AtomicU16,
     /// Of what a program made: place of the program's ticket; else [`NOBODY`].
     program: AtomicU16,
@@ -100,7 +100,7 @@ fn get(number: u64) -> Option<(usize, &'static Ticket)> {
     all().get(place).filter(|ticket| number != 0 && ticket.number.load(Relaxed) == number).map(|ticket| (place, ticket))
 }
 
-/// The place of the ticket of who calls with this badge, unless it is dead.
+/// The place of the ticket of the caller with this badge, unless it is dead.
 fn place_of(badge: u64) -> Option<u16> {
     if badge == 0 { Some(NOBODY) } else { get(badge).map(|(place, _)| place as u16) }
 }
@@ -176,7 +176,7 @@ impl Ticket {
         self.number.store(0, Relaxed);
     }
 
-    /// Whether it was made by somebody who has left.
+    /// Whether its maker has left.
     fn is_orphan(&self) -> bool {
         let owner = usize::from(self.owner.load(Relaxed));
         self.is_taken() && all().get(owner).is_some_and(|owner| !owner.is_taken())

@@ -267,7 +267,7 @@ impl Caller {
             4..8 => (op::MACHINE_PORTS, random.below(0x1_0000) | random.below(4) << 16),
             8 => (op::MACHINE_LOG_SEMAPHORE, random.one(&[SEMAPHORE, SEMAPHORE, VICTIM, 1 << 40])),
             9 => (op::MACHINE_ARCHIVE, random.one(&[VICTIM, ACCOUNT, 1 << 40])),
-            // Registers and physical addresses only for who controls the machine: that is nobody here.
+            // Registers and physical addresses only for a holder of the machine: that is nobody here.
             10 => (random.one(&[op::MACHINE_PORTS, op::MACHINE_DEVICE, op::MACHINE_PHYSICAL]), random.any()),
             // Everything but the end of the machine.
             _ => (1 + random.below(u64::MAX), random.any()),

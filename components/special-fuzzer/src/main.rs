@@ -1,4 +1,4 @@
-//! Random system calls that only who has devices, the machine and all memory can make; see the program `fuzzer` for
+//! Random system calls that need devices, the machine and all memory; see the program `fuzzer` for
 //! all others.
 //!
 //! Runs in the place of a shell, in a system of its own, with `special = "trial"`. It prints what was answered how

@@ -1,4 +1,4 @@
-//! The running system as data, for whoever draws it: see [`protocols::status`].
+//! The running system as data, for pages that draw it: see [`protocols::status`].
 //!
 //! | module | what |
 //! |---|---|

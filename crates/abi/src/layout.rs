@@ -15,7 +15,7 @@ pub const ENTRY_BYTES: usize = 64;
 pub const PAGE_FAULT: [usize; 4] = [64, 65, 66, 67];
 /// Upcall portal for exceptions other than page faults.
 pub const EXCEPTION: usize = 68;
-/// Call entry to who created this domain.
+/// Call entry to the creator of this domain.
 pub const PARENT: usize = 80;
 /// Call entry to `sigma0`, the source of memory.
 pub const SIGMA0: usize = 81;
@@ -39,7 +39,7 @@ pub const USER_START: u64 = 0x1_0000;
 pub const MESSAGE_START: u64 = 0x1_0000;
 /// Programs are linked here; the heap begins where they end.
 pub const PROGRAM_START: u64 = 0x10_0000;
-/// One page with arguments, environment and streams, placed by who loads the program.
+/// One page with arguments, environment and streams, placed by the loader of the program.
 pub const STARTUP_PAGE: u64 = 0xf_f000;
 /// End of what a user may map: the last page of the lower half stays empty.
 pub const USER_END: u64 = 0x7fff_ffff_f000;

@@ -192,7 +192,7 @@ pub enum Class {
     Light,
     /// It can be restarted, from where it got to.
     Full,
-    /// By who keeps nothing but what it is entered with.
+    /// By a caller that keeps nothing but the words that it is entered with.
     Dispatch,
 }
 
@@ -470,7 +470,7 @@ pub const DOMAIN_TRUSTED: u64 = 2;
 /// `SERVICE_NEW`: calls may carry a deadline.
 pub const SERVICE_DEADLINE: u64 = 1;
 
-/// `LOG`: the line comes of what a program did, who could make many of them.
+/// `LOG`: the line comes of a program's action, and a program could cause many.
 pub const ABOUT_PROGRAM: u64 = 1;
 
 const _: () = assert!(RETURN == crate::layout::RETURN);

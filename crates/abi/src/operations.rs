@@ -517,7 +517,7 @@ macro_rules! ways {
             AccountExhausted: "no frame left for the labels of a caller that it taints";
             NoFrames: "no free frame for them";
         }
-        /// Gives a token, or wakes who waits longest.
+        /// Gives a token, or wakes the longest waiter.
         V v(;) -> Nothing {
             BadIndex: "outside the table";
             Empty: "nothing stands there";

@@ -160,7 +160,7 @@ impl Spare {
 /// The page shared by all instances, at [`crate::layout::WINDOW`] of each; zeros at first, except `cpus`.
 #[repr(C)]
 pub struct LoadTable {
-    /// A bit for each CPU that has an instance. Written by who seats them.
+    /// A bit for each CPU that has an instance. Written by the component that seats them.
     pub cpus: AtomicU64,
     /// A bit for each CPU that has nothing to do.
     pub idle: AtomicU64,

@@ -5,7 +5,7 @@
 //! - [`Pool`]: a generator, what contributed to it, and when it wants to be seeded again. It gives nothing before
 //!   a source that passed its checks has contributed a whole seed.
 //! - [`Health`]: the checks.
-//! - [`key`]: a key for who cannot wait for a pool.
+//! - [`key`]: a key for callers that cannot wait for a pool.
 //!
 //! The caller passes seeds and the time.
 #![no_std]

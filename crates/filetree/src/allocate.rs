@@ -91,7 +91,7 @@ impl<P: Pages> Tree<P> {
         self.set_super(list, u64::from(page));
     }
 
-    /// Returns up to `most` free pages of a payer's class to those who paid. How many they were.
+    /// Returns up to `most` free pages of a payer's class to their payers. How many they were.
     pub fn give_back(&mut self, payer: u32, most: usize) -> usize {
         let list = FREE_PAGES + payer as usize % CLASSES;
         let mut given = 0;

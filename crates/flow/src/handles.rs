@@ -12,7 +12,7 @@ use siphasher::sip::SipHasher24;
 /// Bits of a half.
 const HALF: u32 = 31;
 const MASK: u64 = (1 << HALF) - 1;
-/// Four make a permutation that looks like any other to whoever sees some thousand of its results; more are for more results.
+/// Four make a permutation that looks like any other to an observer of some thousand results; more are for more results.
 const ROUNDS: u64 = 8;
 /// How often the network is applied at most: once in 2^64 counters, none of the results is a handle, and there is none for it.
 pub const MAX_TRIES: u32 = 64;

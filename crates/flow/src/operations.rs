@@ -299,7 +299,7 @@ impl<M: Memory> Pool<M> {
 
     /// The same label with another level for a handle.
     pub fn set(&mut self, label: Label, handle: Handle, level: Level) -> Result<Label, Exhausted> {
-        // A path of it changes; the rest is to be of who pays.
+        // A path of it changes; the rest is to belong to the payer.
         if label.root.is_some_and(|root| !self.is_own(root)) {
             let own = self.higher(label, Label::of(Level::Star))?;
             let made = self.set(own, handle, level);
@@ -611,7 +611,7 @@ impl<M: Memory> Pool<M> {
         }
     }
 
-    /// The same leaf, of who pays now.
+    /// The same leaf, owned by the present payer.
     #[inline(never)]
     fn copied(&mut self, leaf: Id) -> Result<Option<Id>, Exhausted> {
         let node = self.node(leaf);

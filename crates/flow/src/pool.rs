@@ -147,7 +147,7 @@ impl Label {
         Self { default, root: None }
     }
 
-    /// As one word, for who keeps it: [`Self::from_word`].
+    /// As one word, to be kept: [`Self::from_word`].
     pub const fn word(self) -> u64 {
         let root = match self.root {
             Some(root) => root.number(),
@@ -191,7 +191,7 @@ pub struct Pool<M> {
     /// The payer of new nodes.
     payer: Owner,
     state: State,
-    /// Nodes that were looked at, for those who count.
+    /// Nodes that were looked at, for counts.
     #[cfg(feature = "std")]
     looked_at: core::cell::Cell<u64>,
     memory: M,
@@ -269,7 +269,7 @@ impl<M: Memory> Pool<M> {
         !label.root.map_or(default, |root| default.and(self.memory.node(root).levels)).are_among(!(1 << level as u8))
     }
 
-    /// The same label for somebody else, who lets go of it, too.
+    /// The same label for another owner, which releases it, too.
     #[inline(never)]
     pub fn keep(&mut self, label: Label) -> Label {
         self.keep_node(label.root);
@@ -343,7 +343,7 @@ impl<M: Memory> Pool<M> {
         }
     }
 
-    /// Whether who pays now owns this node.
+    /// Whether the present payer owns this node.
     pub(crate) fn is_own(&self, id: Id) -> bool {
         self.memory.owner(id) == self.payer
     }
@@ -375,7 +375,7 @@ impl<M: Memory> Pool<M> {
         self.made(same, entries, 1, entries.len() as u32, levels).map(Some)
     }
 
-    /// Of two nodes one that is right, and of two that are, one of who pays now.
+    /// Of two nodes one that is right, and of two that are, one of the present payer.
     fn own_or_first(&self, nodes: [Option<Id>; 2], is_right: impl Fn(&Node) -> bool) -> Option<Id> {
         let [one, other] = nodes.map(|node| node.filter(|node| is_right(self.node(*node))));
         other.filter(|other| self.is_own(*other)).or(one).or(other)

@@ -341,8 +341,8 @@ pub fn may_send<M: Memory>(
         && work.relate(pool, Relation::OWNED_ABOVE_STAR, optional.decontaminate_receive, send)?)
 }
 
-/// A message as it waits: the optional labels, of who pays now, with E in the place of Cs. `None`: the sender does not own what it wants to
-/// decontaminate.
+/// A message as it waits: the optional labels, of the present payer, with E in the place of Cs. `None`: the sender does not own what it
+/// wants to decontaminate.
 #[inline(never)]
 pub fn sent<M: Memory>(
     pool: &mut Pool<M>,
@@ -543,7 +543,7 @@ pub enum NotGiven {
     Flow,
 }
 
-/// The label of an object that its maker names, of who pays now.
+/// The label of an object that its maker names, owned by the present payer.
 #[inline(never)]
 pub fn given_to_object<M: Memory>(
     pool: &mut Pool<M>,
@@ -557,7 +557,7 @@ pub fn given_to_object<M: Memory>(
     copied(pool, work, label).map(Ok)
 }
 
-/// The labels of a child that its maker names, of who pays now.
+/// The labels of a child that its maker names, owned by the present payer.
 #[inline(never)]
 pub fn given<M: Memory>(
     pool: &mut Pool<M>,
@@ -590,7 +590,7 @@ pub fn bound<M: Memory>(
     Ok(pool.keep(made))
 }
 
-/// The same label, of who pays now.
+/// The same label, owned by the present payer.
 pub fn copied<M: Memory>(pool: &mut Pool<M>, work: &mut Work, label: Label) -> Result<Label, Stop> {
     let copied = work.higher(pool, label, Label::of(Level::Star))?;
     Ok(pool.keep(copied))
@@ -641,7 +641,7 @@ pub fn raised_at<M: Memory>(
     if level < pool.get(send, handle) { Ok(None) } else { pool.set(send, handle, level).map(Some) }
 }
 
-/// A receive label with another level of a handle: only who owns it may raise that. `None`: that is refused.
+/// A receive label with another level of a handle: only its owner may raise that. `None`: that is refused.
 #[inline(never)]
 pub fn accepted_at<M: Memory>(
     pool: &mut Pool<M>,

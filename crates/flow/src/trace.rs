@@ -135,7 +135,7 @@ impl World {
         self.domains.iter().map(|(number, domain)| (*number, &domain.specified))
     }
 
-    /// The ports that there are, and who has them.
+    /// The ports that there are, and their owners.
     pub fn ports(&self) -> impl Iterator<Item = (Handle, Number)> {
         self.ports.iter().map(|(handle, (owner, _))| (*handle, *owner))
     }

@@ -5,7 +5,7 @@ use core::fmt;
 use abi::window::{MAX_PAGES, PAGES, WRITABLE};
 use abi::{MESSAGE_BYTES, PAGE_BYTES};
 
-/// Copies out of windows and into them. The runtime does that; on the host, whoever tries a server.
+/// Copies out of windows and into them. The runtime does that; on the host, a test of a server.
 pub trait Memory {
     /// Copies what stands at this byte of the window `word`. The bytes are inside of it.
     fn read(&self, word: u64, at: usize, into: &mut [u8]);

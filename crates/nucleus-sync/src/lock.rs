@@ -12,7 +12,7 @@ use core::mem::offset_of;
 #[repr(C)]
 pub struct Lock {
     count: AtomicI32,
-    /// Times that the lock was handed to one who waited.
+    /// Times that the lock was handed to a waiter.
     served: AtomicU32,
     tickets: AtomicU32,
 }
@@ -39,7 +39,7 @@ impl Lock {
     /// Waits, announced, until the lock is ours; `relax` is called meanwhile.
     pub fn wait(&self, mut relax: impl FnMut()) {
         let ticket = self.tickets.fetch_add(1, Ordering::Relaxed);
-        // Acquire: pairs with the release of who hands over.
+        // Acquire: pairs with the release of the CPU that hands over.
         while (self.served.load(Ordering::Acquire).wrapping_sub(ticket) as i32) <= 0 {
             relax();
         }
@@ -50,7 +50,7 @@ impl Lock {
         self.count.load(Ordering::Relaxed) > 0
     }
 
-    /// Gives the lock back, or hands it to the first who waits.
+    /// Gives the lock back, or hands it to the first waiter.
     ///
     /// Release: writes under the lock are seen by the next holder. A plain counter suffices for `served`: only the holder of the
     /// lock changes it.

@@ -1,4 +1,4 @@
-//! The count of a semaphore: tokens minus those who wait for one.
+//! The count of a semaphore: tokens minus waiters.
 //!
 //! [`Tokens::take`] and [`Tokens::give`] need no lock. When they say that it takes more, the caller goes on under the
 //! lock with [`Tokens::settle`], which says how many of the waiting ones get a token. A `take` that finds nothing takes back
@@ -50,12 +50,12 @@ impl Tokens {
     /// Under the lock, with `waiting` in the queue: whether the first of them gets a token. It is asked again after
     /// each that does.
     pub fn settle(&self, waiting: usize) -> bool {
-        // An old value does no harm. If it hides a token, who gave that settles later; and as long as somebody waits, nobody
+        // An old value does no harm. If it hides a token, the CPU that gave that settles later; and as long as somebody waits, nobody
         // takes the last token without the lock.
         waiting > 0 && self.0.load(Ordering::Relaxed) + waiting as i64 > 0
     }
 
-    /// Tokens, or minus the number of those who wait, as far as can be seen from outside.
+    /// Tokens, or minus the number of waiters, as far as can be seen from outside.
     pub fn count(&self) -> i64 {
         self.0.load(Ordering::Relaxed)
     }

@@ -241,7 +241,7 @@ pub struct Letters {
     groups: u8,
     /// The words that are time stamps, a bit for each.
     times: u16,
-    /// Those that whoever passes them gives, and the portal does not.
+    /// Those that the passing side gives, and the portal does not.
     given: u32,
     /// The first word of the letter of each kind, and 1.
     first: [u8; KINDS],

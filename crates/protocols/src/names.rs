@@ -58,7 +58,7 @@ pub trait Names {
     /// programs if it is one of [`SPECIFICATIONS`].
     #[repeatable]
     fn shape(&self, specification: &str) -> Result<Delegated, NamesError>;
-    /// Somebody has this name, and registers a service under it sooner or later: until then whoever opens it is notified
+    /// Somebody has this name, and registers a service under it sooner or later: until then a client that opens it is notified
     /// [`NamesError::Gone`], not that there is none. Only for [`ROOTTASK`].
     #[repeatable]
     fn expect(&self, name: &str) -> Result<(), NamesError>;

@@ -147,7 +147,7 @@ pub trait Session {
     /// Takes events; gives their bytes.
     fn events(&self, into: &mut [u8]) -> Result<usize, NetError>;
     /// Listens on a TCP port: a call entry of `Listener`. At most `backlog` (1 to 256) connections wait to be accepted; a
-    /// further one is lost, and who makes it tries again after a second. Each
+    /// further one is lost, and its maker tries again after a second. Each
     /// has `receive` and `send` pages of buffers, 1 to 4 (else `BadSize`), or one if the client has 16 connections already. Port 80 is
     /// the web server's, also while that is away: for programs it is `InUse`.
     fn listen(&self, token: u32, port: u64, backlog: u64, receive: u64, send: u64) -> Result<Delegated, NetError>;

@@ -31,7 +31,7 @@ pub const OF_PROGRAM: u8 = 1;
 pub const MAX_PROGRAM_SERVICES: usize = 4;
 
 scalar_enum! {
-    /// How sure the one is who ends a component.
+    /// How sure the caller is that ends a component.
     pub enum Force {
         0 Gentle "only what comes back by itself"
         1 Forced "whatever comes of it"
@@ -71,7 +71,7 @@ pub trait Parent {
     #[repeatable]
     fn state(&self, component: &str) -> Result<State, ParentError>;
     /// As `publish`, for a program of the caller's: never a name that the description gives to a component, whether it
-    /// runs or not. Only for who may stop the machine.
+    /// runs or not. Only for callers that may stop the machine.
     #[repeatable]
     fn publish_for_program(&self, name: &str, service: Delegate) -> Result<(), ParentError>;
     /// Programs whose account the system description gives, from a position on (0 at first), as

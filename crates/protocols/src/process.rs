@@ -77,8 +77,8 @@ pub trait Process {
     fn compartments(&self, number: u64, into: &mut [u8]) -> Result<usize, ProcessError>;
 }
 
-/// A program, for whoever loaded it: nobody else can wait for it, or end it by a number. The caller must be allowed to change what has the program's send
-/// label, and to observe it: else `Flow`. No tainted caller is notified of an end by a semaphore.
+/// A program, for its loader: nobody else can wait for it, or end it by a number. The caller must be allowed to change what has the
+/// program's send label, and to observe it: else `Flow`. No tainted caller is notified of an end by a semaphore.
 #[interface]
 pub trait Child {
     /// Its domain, with the rights to copy and to write, so that servers can make entries in its table. Only before it runs.

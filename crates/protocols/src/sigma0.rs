@@ -1,4 +1,4 @@
-//! The source of memory and the pager of everyone who brings no other. The badge says which domain asks.
+//! The source of memory and the pager of every domain without another one. The badge says which domain asks.
 
 use idl::{codes, interface};
 

@@ -15,7 +15,7 @@ codes! {
 #[interface]
 pub trait Status {
     /// Takes a snapshot: its number and its bytes. One that was begun within the last second is given to all: a
-    /// snapshot costs much, and whoever asks often gets no more of it.
+    /// snapshot costs much, and frequent requests get no more of it.
     #[repeatable]
     fn take(&self) -> Result<(u64, u64), StatusError>;
     /// Bytes of a snapshot from an offset on; gives how many, 0 at the end.

@@ -2,7 +2,7 @@
 //!
 //! Time that passes is the nucleus's ([`abi::op::CLOCK`]): it goes on whatever happens here, and is what waits,
 //! timeouts and ages of files use. The time of day is that plus an offset, which is told with how long it may be
-//! used without asking again. So who needs it often asks seldom, and a correction is seen soon all the same.
+//! used without asking again. So a program that needs it often asks seldom, and a correction is seen soon all the same.
 
 use idl::{codes, interface, returns_struct};
 
@@ -38,7 +38,7 @@ pub trait Time {
     /// The offset.
     #[repeatable]
     fn offset(&self) -> Result<Offset, TimeError>;
-    /// Sets the offset, which may be off by `error` nanoseconds. Only for who has a portal by the system
+    /// Sets the offset, which may be off by `error` nanoseconds. Only for a holder of a portal by the system
     /// description.
     #[repeatable]
     fn set(&self, offset: u64, error: u64) -> Result<(), TimeError>;

@@ -102,7 +102,7 @@ impl Instance {
         }
     }
 
-    /// A thread yields while nothing is unread: gives who runs next, if that can be said at once.
+    /// A thread yields while nothing is unread: gives the thread that runs next, if that can be said at once.
     #[inline(always)]
     pub fn yielded(&mut self, word: ThreadWord, load_table: &LoadTable) -> Option<usize> {
         if self.queues.is_watched() {
@@ -201,7 +201,7 @@ impl Instance {
         }
     }
 
-    /// Takes who runs next; 0 = nobody.
+    /// Takes the thread that runs next; 0 = none.
     #[inline(always)]
     fn take(&mut self) -> usize {
         let Some(level) = self.queues.top() else { return IDLE };

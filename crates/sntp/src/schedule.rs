@@ -8,7 +8,7 @@ const FIRST: u64 = 4;
 const REGULAR: u64 = 1_024;
 /// Seconds between questions that nobody answers, in the end.
 const SELDOM: u64 = 8_192;
-/// Seconds between questions to who does not want any.
+/// Seconds between questions to a server that does not want any.
 const UNWANTED: u64 = 86_400;
 
 /// The outcome of a question.

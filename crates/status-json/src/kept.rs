@@ -1,4 +1,4 @@
-//! Texts that are kept for a while, so that who reads one in pieces reads all of one moment.
+//! Texts that are kept for a while, so that a client that reads one in pieces reads all of one moment.
 //!
 //! There are as many places as were made at first, each with a buffer that it gets when it is first needed: nothing grows
 //! however many readers there are.

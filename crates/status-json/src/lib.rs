@@ -5,7 +5,7 @@
 //! | [`cpus`] | how busy CPUs were |
 //! | [`json`] | writes JSON into a buffer that may be too small |
 //! | [`kept`] | texts that are kept while they are read |
-//! | [`portals`] | who can call whom, put together from call entries; names of services |
+//! | [`portals`] | possible calls between domains, put together from call entries; names of services |
 //! | [`mod@write`] | all of it as one text |
 //!
 //! Buffers have the size that they were made with: nothing grows and nothing panics, whatever a domain is called

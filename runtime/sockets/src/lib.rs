@@ -1,7 +1,7 @@
-//! The network for those who use it: a session, its sockets, and waiting for them.
+//! The client side of the network: a session, its sockets, and waiting for them.
 //!
 //! Sockets never wait ([`protocols::net`]). A server asks for [events](Session::events) and goes on with
-//! whoever has one; a tool that does one thing at a time says what it wants [until](Session::until) it is done.
+//! the owner of one; a tool that does one thing at a time says what it wants [until](Session::until) it is done.
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -28,12 +28,12 @@ pub type Refusal = Failure<NetError>;
 /// does best with writes of so many.
 pub const WHOLE_SEGMENTS: usize = 2 * 1460;
 
-/// How soon the end of the network is noticed by who waits, in nanoseconds.
+/// How soon a waiter notices the end of the network, in nanoseconds.
 const LOOK: u64 = 150_000_000;
 /// Events taken at once.
 const EVENTS: usize = 32;
 
-/// A socket's entry, closed by whoever has it; its index goes with it.
+/// A socket's entry, closed by its owner; its index goes with it.
 #[derive(Debug)]
 struct Held(Owned);
 
@@ -272,7 +272,7 @@ impl Datagrams {
         self.client().send(high, low, port, bytes)
     }
 
-    /// Takes a datagram that came: its bytes, and who sent it.
+    /// Takes a datagram that came: its bytes, and its sender.
     pub fn receive(&self, into: &mut [u8]) -> Result<(usize, Endpoint), Refusal> {
         self.client().receive(into).map(reported)
     }
@@ -304,7 +304,7 @@ impl Echo {
         self.client().send(high, low, sequence.into(), bytes)
     }
 
-    /// Takes an answer: its bytes, and who sent it (the port is the sequence number).
+    /// Takes an answer: its bytes, and its sender (the port is the sequence number).
     pub fn receive(&self, into: &mut [u8]) -> Result<(usize, Endpoint), Refusal> {
         self.client().receive(into).map(reported)
     }

@@ -68,14 +68,14 @@ impl<K: Kernel> Condvar<K> {
         (mutex.lock(), result != Err(Error::Timeout))
     }
 
-    /// Wakes who waits longest.
+    /// Wakes the longest waiter.
     pub fn notify_one(&self) {
         if !self.head.load(Ordering::Relaxed).is_null() {
             self.wake(1);
         }
     }
 
-    /// Wakes all who wait now.
+    /// Wakes all threads that wait now.
     pub fn notify_all(&self) {
         if !self.head.load(Ordering::Relaxed).is_null() {
             self.wake(usize::MAX);

@@ -1,4 +1,4 @@
-//! A mutex: one word that names its owner, to whom those who wait lend their priority.
+//! A mutex: one word that names its owner, to which waiters lend their priority.
 //!
 //! The word is 0 when free, else the name of the activation that owns it, with [`CONTENDED`] set once
 //! somebody waits. The semaphore exists from the first contention on. A surplus V only makes a waiter
@@ -28,7 +28,7 @@ const SPINS: u32 = 8;
 pub struct RawMutex<K: Kernel = Nucleus> {
     word: AtomicU32,
     semaphore: AtomicU32,
-    /// The name of whoever claims it; 0 = nobody.
+    /// The name of its claimer; 0 = nobody.
     next: AtomicU32,
     kernel: PhantomData<fn() -> K>,
 }
@@ -167,7 +167,7 @@ impl<K: Kernel> RawMutex<K> {
         }
     }
 
-    /// Frees the mutex for who claims it.
+    /// Frees the mutex for its claimer.
     #[cold]
     fn hand_over(&self) {
         // The claimer set `next` before it set the mark, which stays until the mutex is handed over.

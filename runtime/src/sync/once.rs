@@ -1,4 +1,4 @@
-//! A value that is made once, by whoever needs it first.
+//! A value that is made once, by the first thread that needs it.
 
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicBool, Ordering};

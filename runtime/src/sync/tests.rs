@@ -134,7 +134,7 @@ std::thread_local! {
     /// Waits for the own semaphore, and V's on it.
     static OWN_WAITS: Cell<u32> = const { Cell::new(0) };
     static OWN_VS: Cell<u32> = const { Cell::new(0) };
-    /// V's on the mutex's semaphore, and whether who waits for that has been woken because the mutex was freed.
+    /// V's on the mutex's semaphore, and whether the waiter for that has been woken because the mutex was freed.
     static VS: Cell<u32> = const { Cell::new(0) };
     static IS_FREED: Cell<bool> = const { Cell::new(false) };
 }
@@ -235,7 +235,7 @@ fn a_mutex_that_is_free_soon_needs_no_wait() {
     });
 }
 
-/// Others may wait for whoever waited: they are woken when that one frees the mutex.
+/// Others may wait for the thread that waited: they are woken when it frees the mutex.
 #[test]
 fn who_waited_for_a_mutex_wakes_the_next() {
     CLAIMED.with(|mutex| {

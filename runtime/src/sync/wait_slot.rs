@@ -4,7 +4,7 @@
 //! A thread that has the mutex and finds a waiter takes that one out of the slot, and wakes it when the mutex is free again. It may give
 //! bytes to one that waits for some: these are copied to where they are wanted, so one that is given bytes need not have the mutex again.
 //!
-//! The record of a wait is on the stack of whoever waits. The wait ends only when the slot does not point there any more and the V that was
+//! The record of a wait is on the stack of the waiter. The wait ends only when the slot does not point there any more and the V that was
 //! sent has been consumed. So the own semaphore of an activation has no surplus, and the record outlives every use.
 
 use core::marker::PhantomData;
@@ -35,7 +35,8 @@ pub struct WaitSlot<K: Kernel = Nucleus> {
     kernel: PhantomData<fn() -> K>,
 }
 
-// SAFETY: the record is used only by whoever has exclusive access to the slot, until the V of its wait was sent; the wait does not end before.
+// SAFETY: the record is used only by a thread with exclusive access to the slot, until the V of its wait was sent; the wait does not end
+// before.
 unsafe impl<K: Kernel> Send for WaitSlot<K> {}
 
 /// How a wait for bytes ended.
@@ -58,14 +59,14 @@ impl<K: Kernel> WaitSlot<K> {
         !self.record.is_null()
     }
 
-    /// Takes whoever waits out of the slot: it is woken when what this gives is dropped, best when the mutex is free again.
+    /// Takes the waiter out of the slot: it is woken when what this gives is dropped, best when the mutex is free again.
     #[inline]
     #[must_use]
     pub fn take(&mut self) -> Self {
         core::mem::take(self)
     }
 
-    /// Gives bytes to whoever waits for some, and takes it out of the slot: how many of `bytes` it has room for, 0 if nobody waits. It
+    /// Gives bytes to a waiter for some, and takes it out of the slot: how many of `bytes` it has room for, 0 if nobody waits. It
     /// is woken when the slot is dropped that this gives.
     #[inline]
     #[must_use]

@@ -1,4 +1,4 @@
-//! `./x profile`: in which functions the instructions of a command or a request are executed, with who called them.
+//! `./x profile`: in which functions the instructions of a command or a request are executed, with their callers.
 //!
 //! | module | what |
 //! |---|---|

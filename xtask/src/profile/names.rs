@@ -8,7 +8,7 @@ use std::cell::OnceCell;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
-/// The instructions of a window of time, by who called whom.
+/// The instructions of a window of time, as a tree of calls.
 pub struct Profile {
     /// Paths from the program to the function, with how many instructions were executed right there, in the order of the paths.
     pub paths: Vec<(Vec<String>, u64)>,

@@ -126,7 +126,7 @@ impl Session<'_> {
         self.prompt(0).context("the shell takes no commands")?;
         self.wait_until_quiet()?;
         let recorded = self.counter.begin_record()?.instructions;
-        // Before the window: so the stacks of those who wait for input are known from the bottom on.
+        // Before the window: so the stacks of programs that wait for input are known from the bottom on.
         self.console.send(command)?;
         self.wait_until_quiet()?;
         let printed = self.console.printed();
@@ -220,7 +220,7 @@ impl Session<'_> {
     }
 
     /// Has many requests made, each until nothing more is executed for it, and takes the one in the middle: how much is executed for one
-    /// depends on when its frames come. Those before it say who called whom in those who wait for it.
+    /// depends on when its frames come. Those before it show the callers in programs that wait for it.
     fn requests(&mut self, mut ask: impl FnMut(&mut Counter<UnixStream>) -> Result<String>) -> Result<(Done, Record)> {
         let mut records = 0;
         loop {

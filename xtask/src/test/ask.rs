@@ -74,7 +74,7 @@ pub fn work(image: &mut Image, asks: &Asks) -> Result<Work> {
         let mut open: Vec<(&str, TcpStream)> = Vec::new();
         let mut lines = String::from("\n");
         for client in &clients {
-            // Half of what is left, so that it can be told who waited in vain.
+            // Half of what is left, so that a report can name the client that waited in vain.
             let now = Instant::now();
             let limit = now + watch.until.saturating_duration_since(now) / 2;
             let came = match client.forward {

@@ -86,7 +86,7 @@ pub struct TestFile {
     pub cpus: Option<Vec<u32>>,
     /// Why it runs with one CPU only.
     pub one_cpu: Option<String>,
-    /// With several CPUs, these run at the same time: no run is like the other, and no other test runs meanwhile, as who waits
+    /// With several CPUs, these run at the same time: no run is like the other, and no other test runs meanwhile, as a CPU that waits
     /// for a lock whose holder has no CPU of this computer waits long. Otherwise they take turns.
     #[serde(default)]
     pub at_once: bool,

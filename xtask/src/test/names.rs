@@ -6,7 +6,7 @@ mod tests {
     use std::path::Path;
     use system::host::Description;
 
-    /// Owner, and who may open it: of each name by the book, of each by the description.
+    /// Owner, and permitted clients: of each name by the book, of each by the description.
     type Names = BTreeMap<String, (String, String)>;
 
     fn of_book(text: &str) -> Names {

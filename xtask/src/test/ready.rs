@@ -2,7 +2,7 @@
 //!
 //! A list of ready threads needs threads that something holds: a link from thread to thread, an array, a
 //! queue. So every field and every static of the nucleus whose type holds threads or queues is listed
-//! here with what it holds. A new one turns this test red, and whoever adds it says why it is no list of
+//! here with what it holds. A new one turns this test red, and its author says why it is no list of
 //! ready threads. That what runs is the choice of `sched` alone is shown by the boot tests `order` and
 //! `reversed`.
 

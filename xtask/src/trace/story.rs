@@ -1,4 +1,4 @@
-//! The story in the records of a trace: who ran when, who called whom, what woke whom.
+//! The story in the records of a trace: when each thread ran, its calls, and its wake-ups.
 
 use std::collections::BTreeMap;
 

@@ -147,7 +147,7 @@ pub fn owned_semaphore(world: &World) -> Outcome<String> {
     Ok(named(&ends))
 }
 
-/// The same of who writes a page of that label, which we show it.
+/// The same for a domain that writes a page of that label, which we show it.
 pub fn owned_page(world: &World) -> Outcome<String> {
     written_by_owner(world, |child, page| {
         let to = child.domain.entry().0 as u64;

@@ -272,7 +272,7 @@ fn spread(number: u64) -> u64 {
     number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 3
 }
 
-/// Tries each operand that may raise who floats on what would: by a domain without room for another label, then with room.
+/// Tries each operand that may raise a floating domain on an object that would: by a domain without room for another label, then with room.
 pub fn without_room(world: &World) -> Outcome<String> {
     let [mut exhausted, mut done, mut refused, mut others] = [0; 4];
     for row in rows() {

@@ -40,7 +40,7 @@ pub enum Side {
     Tainted,
 }
 
-/// A handle that we own, both labels of who is tainted by it and accepts that, the label {1}, and a semaphore of ours.
+/// A handle that we own, both labels of a domain that is tainted by it and accepts that, the label {1}, and a semaphore of ours.
 pub struct World {
     pub handle: u64,
     pub semaphore: Owned,

@@ -672,7 +672,7 @@ fn not_called(
     hold(callee.get(word::BEGUN) == 0, "it was called")
 }
 
-/// A page fault of one goes to another, who finds nothing but what a fault tells.
+/// A page fault of one goes to another, which finds nothing but the words of the fault.
 fn upcall(unit: bool) -> Result<(), &'static str> {
     let mut faulting = Child::new(0, !unit, event::FAULT, |_| ()).map_err(text)?;
     // It gives up.
@@ -706,7 +706,7 @@ fn forged(unit: bool) -> Result<(), &'static str> {
     hold(pager.get(word::BEGUN) == 0, "its pager was called")
 }
 
-/// A caller stops waiting for who runs with all registers filled: both go on.
+/// A caller stops waiting for a callee that runs with all registers filled: both go on.
 fn cut_off(unit: bool) -> Result<(), &'static str> {
     let callee = Child::new(1, unit, event::SPIN, |_| ()).map_err(text)?;
     let mut service = None;

@@ -104,7 +104,7 @@ impl Gate {
         Ok(portal)
     }
 
-    /// Lets who waits go on, and sees to it that all who came go to their end.
+    /// Lets the waiting ones go on, and sees to it that all who came go to their end.
     fn open(&self, sleepers: u64) -> Result<(), &'static str> {
         CALLS.open();
         CALLS.let_go(sleepers)?;
@@ -138,7 +138,7 @@ enum End {
     Thread,
 }
 
-/// A page whose first word lets children who run in a call go on when it is not 0.
+/// A page whose first word lets children that run in a call go on when it is not 0.
 static CLOSED: Page = Page::new();
 
 fn end_callee(turn: &mut Turn, end: End) -> Result<(), &'static str> {
@@ -380,7 +380,7 @@ fn pool_waited(turn: &mut Turn) -> Result<(), &'static str> {
     hold(first.finish()? == 0 && second.finish()? == 0, "another result")
 }
 
-/// The one who waits is cancelled; the activation is as free as ever.
+/// The waiting one is cancelled; the activation is as free as ever.
 fn pool_cancelled(turn: &mut Turn) -> Result<(), &'static str> {
     let narrow = Narrow::new()?;
     let (entry, its) = (narrow.portal.entry(), narrow.its);
@@ -468,7 +468,7 @@ fn lending(turn: &mut Turn) -> Result<(), &'static str> {
     let portal = Owned::new(vacant().map_err(text)?);
     portal_to(Entry::OWN, service.entry(), portal.entry())?;
     let never = Owned::new(op::semaphore_new(Entry::OWN, 0).map_err(text)?);
-    // On our CPU we would not come to open the gate for who runs with a higher priority than ours.
+    // On our CPU we would not come to open the gate for a thread of a higher priority than ours.
     let mode = if turn.actor == turn.victim { SLEEP } else { turn.mode() };
     let (entry, awaited) = (portal.entry(), never.entry());
     let victim = Victim::new(turn.victim, move || call_plainly(entry, mode, 0))?;

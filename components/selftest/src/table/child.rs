@@ -99,7 +99,7 @@ pub fn set_block(page: &'static Page, number: usize, seed: u64, question: Option
     }
 }
 
-/// Where a child sees a block: the argument of who runs it, and word 0 of a call that does.
+/// Where a child sees a block: the argument of the thread that runs it, and word 0 of a call that does.
 pub const fn block_address(number: usize) -> u64 {
     PLACE + PAGE + number as u64 * BLOCK
 }
@@ -335,13 +335,13 @@ pub fn send_to_mark(thread: Entry) -> Result<(), Error> {
     unsafe { op::thread_ex_regs(thread, programs::mark as *const () as u64, abi::NEVER) }.map(drop)
 }
 
-/// Takes rights to a page of ours from all who got it from us.
+/// Takes rights to a page of ours from all domains that got it from us.
 pub fn take_away(page: &'static Page, rights: u64) -> Result<(), Error> {
     // SAFETY: our own mapping stays.
     unsafe { op::unmap(Entry::OWN, page.address(), 0, rights) }
 }
 
-/// Takes a page from a child and from all who got it from there.
+/// Takes a page from a child and from all domains that got it from there.
 pub fn take_from(child: &Child) -> Result<(), Error> {
     // SAFETY: not in our domain.
     unsafe { op::unmap(child.domain.entry(), PLACE, 0, MAP_READ | UNMAP_SELF) }

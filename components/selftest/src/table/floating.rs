@@ -198,7 +198,7 @@ fn called(turn: &mut Turn) -> Result<(), &'static str> {
 /// of all others stay.
 fn removed(turn: &mut Turn) -> Result<(), &'static str> {
     let others = child(0)?;
-    // With nobody else who has some, who has none comes next.
+    // With nobody else that has some, a thread without any comes next.
     for alone in [true, false] {
         let rivals = if alone { Vec::new() } else { rivals(turn, &others, 1)? };
         let child = child(0)?;
@@ -216,7 +216,7 @@ fn removed(turn: &mut Turn) -> Result<(), &'static str> {
         let without = Child::new(Entry::OWN, 0, 1 << turn.victim).map_err(text)?;
         without.show(&SOURCE, 0, true).map_err(text)?;
         let toucher = without.start(Program::Touch).map_err(text)?;
-        // Its registers may lie where those of who went lay.
+        // Its registers may lie where those of the removed thread lay.
         begin(turn, 3, None);
         let next = others.start(Program::Keep(3)).map_err(text)?;
         pin_thread(next.entry(), turn.victim).map_err(text)?;
@@ -230,5 +230,5 @@ fn removed(turn: &mut Turn) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// Vector of the exception of who uses a unit that is off.
+/// Vector of the exception on use of a unit that is off.
 const NOT_AVAILABLE: u64 = 7;

@@ -32,7 +32,7 @@ use When::{After, Asleep, Before, Busy, Race};
 const SOME: &[When] = &[Before, Asleep, Race];
 const RUNS: &[When] = &[Before, Busy, Race];
 
-/// A change in each state of who makes it.
+/// A change in each state of the domain that makes it.
 macro_rules! states {
     ($name:literal, $change:ident) => {
         states! { $name:
@@ -86,7 +86,7 @@ enum Change {
 }
 
 impl Change {
-    /// Whether it taints who makes it by what somebody else sends: that ends nothing.
+    /// Whether it taints its maker by what somebody else sends: that ends nothing.
     fn contaminates(self) -> bool {
         matches!(self, Self::Message | Self::Call)
     }
@@ -114,7 +114,7 @@ impl Change {
         }
     }
 
-    /// A message or a call taints nobody whose call is in flight, or who writes a page in common.
+    /// A message or a call taints no domain with a call in flight, or that writes a shared page.
     fn is_as_due(self, when: When, writes: bool, is_tainted: bool) -> Result<(), &'static str> {
         let is_right = match when {
             _ if !self.contaminates() => true,
@@ -160,7 +160,7 @@ fn set(place: usize, index: usize, words: [u64; 6]) {
     }
 }
 
-/// Its first word is not 0 when who runs in a call may go on.
+/// Its first word is not 0 when the thread that runs in a call may go on.
 static CLOSED: Page = Page::new();
 
 /// A page that children see, too, and lend.
@@ -314,7 +314,7 @@ fn amid(turn: &mut Turn) -> Result<(), &'static str> {
         // The first call comes after the change, which says how long that takes.
         let at = if call == 0 { begin + 100 * DELAY } else { begin + took * (call - 1) / (CALLS - 1) };
         let victim = Victim::new(turn.victim, move || {
-            // More urgent than who changes the labels.
+            // More urgent than the thread that changes the labels.
             let urgent = Schedule { priority: PRIORITY + 1, ..SCHEDULE };
             let slept =
                 op::thread_schedule(Entry::OWN, urgent).and_then(|_| thread::sleep(at.saturating_sub(op::clock())));
@@ -433,7 +433,7 @@ fn queues(turn: &mut Turn, change: Change) -> Result<(), &'static str> {
     let victim = play(turn, 2, move || obeyed(entry, WORK), act)?;
     op::v(gate.entry()).map_err(text)?;
     hold(holder.finish()? == 0, "the holder of the activation is disturbed")?;
-    // The call has not begun, so a message or another call may taint who waits.
+    // The call has not begun, so a message or another call may taint the waiting domain.
     hold(is_tainted == (change == Change::Taint || change.contaminates()), "it is tainted, or is not")?;
     hold(victim.finish()? == if is_tainted { FLOW } else { 0 }, "another result")?;
     hold(message::call(held, [RETURN, 0, 0, 0, 0], Control(0)).is_ok(), "the activation is lost")

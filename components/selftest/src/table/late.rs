@@ -71,7 +71,7 @@ impl Calls {
         (0..sleepers).try_for_each(|_| op::v(self.semaphore())).map_err(text)
     }
 
-    /// Lets go on who looks at [`Self::is_open`] all the time.
+    /// Lets a thread go on that looks at [`Self::is_open`] all the time.
     pub fn open(&self) {
         self.is_open.store(1, SeqCst);
     }

@@ -1,7 +1,7 @@
 //! The table of what happens between CPUs: `selftest table [--seed N] [--rounds R] [--case WORDS] [--list]`.
 //!
 //! Each [`Case`] is something that is done to somebody: a call is cut off, a page is taken away, a thread is removed. It is
-//! tried with who acts and the victim on the CPUs (0, 0), (0, 1) and (1, 0), at each instant ([`When`]) that makes sense
+//! tried with the actor and the victim on the CPUs (0, 0), (0, 1) and (1, 0), at each instant ([`When`]) that makes sense
 //! for it. A *variant* is case, CPUs and instant; a round tries all of them in an order, and with small delays, drawn from
 //! the seed. Each asserts the exact result (of a race, that it is one of those that one of the two orders has), and after each
 //! round no frame may be lost. With one CPU there are only the variants (0, 0).

@@ -63,7 +63,7 @@ impl Prng {
 
 /// One variant of a case, and its small delays.
 pub struct Turn {
-    /// CPU of who acts.
+    /// CPU of the actor.
     pub actor: usize,
     /// CPU of the victim.
     pub victim: usize,

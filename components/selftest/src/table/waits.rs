@@ -151,7 +151,7 @@ fn quiet() -> Result<(), &'static str> {
     op::interrupt_enable(Entry::INTERRUPT).map_err(text)
 }
 
-/// The serial line says that it is ready to send, by interrupt; its semaphore wakes whoever waits.
+/// The serial line says that it is ready to send, by interrupt; its semaphore wakes the waiter.
 fn interrupt(turn: &mut Turn) -> Result<(), &'static str> {
     let semaphore = semaphore()?;
     let entry = semaphore.entry();

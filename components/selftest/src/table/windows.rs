@@ -131,7 +131,7 @@ impl Gate {
         Ok(Self { service, portal })
     }
 
-    /// Lets who waits go on, and sees to it that all who came go to their end.
+    /// Lets the waiting ones go on, and sees to it that all who came go to their end.
     fn open(&self) -> Result<(), &'static str> {
         CALLS.open();
         // A call that was cut off may wait, and the next one of the same caller.

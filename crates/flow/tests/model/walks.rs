@@ -123,7 +123,7 @@ impl Walker {
         }
     }
 
-    /// Whether somebody sees in a walk what it may not see, and whether somebody learns the secret who may.
+    /// Whether somebody sees in a walk what it may not see, and whether a domain that may learn the secret does.
     fn walk(&mut self, is_explicit: bool, rule: Rule) -> (bool, bool) {
         let setting = self.setting(is_explicit, rule);
         let mut state = self.first(&setting);
@@ -145,7 +145,7 @@ fn walker(seed: u64) -> Walker {
     Walker(ChaCha20Rng::seed_from_u64(seed))
 }
 
-/// Walks in explicit mode, none of which may leak; gives in how many somebody learns the secret who may.
+/// Walks in explicit mode, none of which may leak; gives the number of those in which a domain that may learn the secret does.
 fn walk(walker: &mut Walker, walks: usize) -> usize {
     let mut learned = 0;
     for number in 0..walks {

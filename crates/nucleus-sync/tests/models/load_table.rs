@@ -10,7 +10,7 @@ use loom::thread;
 
 #[derive(Default)]
 struct LoadTable {
-    /// CPU 1 rests: a claim on it, for who clears it.
+    /// CPU 1 rests: a claim on it, for the CPU that clears it.
     rests: AtomicBool,
     /// CPU 0's spare thread; 0 = none.
     spare: AtomicU32,

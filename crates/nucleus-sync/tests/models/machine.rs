@@ -60,7 +60,7 @@ pub struct Cpu {
     interrupt: AtomicBool,
     /// Which space it is in.
     pub domain: AtomicU32,
-    /// Touched by whoever has the lock.
+    /// Touched by the holder of the lock.
     left: Plain<Left>,
 }
 

@@ -17,7 +17,7 @@ struct Server {
     pools: [AtomicU32; 2],
     /// Of activations 1 and 2: the next in the pool.
     next: [Plain<u32>; 3],
-    /// Not 0: somebody waits, so that who returns takes the slow path.
+    /// Not 0: somebody waits, so that a return takes the slow path.
     waiters: AtomicU32,
     /// Which activation the waiting caller was given; under the lock.
     given: Plain<Option<u32>>,

@@ -1,4 +1,4 @@
-//! Semaphores: no token is lost or doubled, and nobody waits while there is one, whoever is stopped on the way.
+//! Semaphores: no token is lost or doubled, and nobody waits while there is one, whichever CPU is stopped on the way.
 
 use crate::machine::{Fault, Machine, Plain, explore};
 use crate::tokens::Tokens;
@@ -11,7 +11,7 @@ struct Semaphore {
     tokens: Tokens,
     /// The waiting CPUs; under the lock.
     queue: Plain<Vec<usize>>,
-    /// Tokens that were given to those who waited; under the lock.
+    /// Tokens that were given to waiters; under the lock.
     granted: Plain<Vec<usize>>,
     /// By CPU: it has to settle. Written by that CPU, or by one that stopped it.
     unsettled: [Plain<bool>; 3],
@@ -53,7 +53,7 @@ impl Semaphore {
         Arc::new(semaphore)
     }
 
-    /// With the lock: those who can have a token get it.
+    /// With the lock: waiters for which there is a token get it.
     fn settle(&self) {
         while self.tokens.settle(self.queue.read(Vec::len)) {
             let first = self.queue.change(|queue| queue.remove(0));
@@ -136,7 +136,7 @@ fn model(fault: Fault, tokens: i64, waiting: usize, steps: &'static [Step]) {
     let (given, taken) = (count(Outcome::Given), count(Outcome::Taken));
     assert_eq!(tokens + given, taken + granted.len() as i64 + left, "tokens were lost or doubled: {outcomes:?}");
     assert_eq!(waits + granted.len(), waiting + count(Outcome::Waits) as usize);
-    // Those who waited before get theirs first, in the order in which they came.
+    // Earlier waiters get theirs first, in the order in which they came.
     let ordered =
         granted.iter().filter(|who| **who >= 10).enumerate().all(|(at, who)| granted[at] == *who && *who == 10 + at);
     assert!(ordered, "out of order: {granted:?}");

@@ -57,7 +57,7 @@ impl Instance {
         }
     }
 
-    /// Gives away what is queued to who has less to do.
+    /// Gives queued threads away to a CPU with less to do.
     pub(super) fn push(&mut self, world: &mut impl World, held: usize) {
         let (mut refusing, mut moved) = (0, false);
         for _ in 0..HAND_OVERS {

@@ -354,7 +354,7 @@ impl Machine {
         self.check();
     }
 
-    /// Nothing is lost, nothing runs twice or where it may not, and nobody rests who has something to do.
+    /// Nothing is lost, nothing runs twice or where it may not, and no CPU rests that has something to do.
     pub fn check(&self) {
         let nucleus = &self.nucleus;
         for (number, thread) in nucleus.threads.iter().enumerate().skip(1) {

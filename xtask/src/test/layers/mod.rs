@@ -2,7 +2,7 @@
 //!
 //! | module | what |
 //! |---|---|
-//! | [`mod@imports`] | who imports whom |
+//! | [`mod@imports`] | the graph of imports |
 //! | [`mod@cycles`] | the shortest cycles among that |
 //!
 //! `tests/layers.toml` lists imports that may close a cycle, and crates that are left out, each with its reason. A row that

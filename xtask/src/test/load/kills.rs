@@ -104,7 +104,7 @@ fn judge(kills: &[Kill], record: &Record) -> Result<Vec<String>> {
             failed,
             gap.as_millis()
         ));
-        // Data that was lost when it died is missed a little later: for a second requests may fail, whoever answers others.
+        // Data that was lost when it died is missed a little later: for a second requests may fail, though others are answered.
         outages.push(Span { from: kill.at - BLUR, to: end.max(kill.at + LONGEST) + BLUR });
     }
     let during = |span: &Span| outages.iter().any(|outage| span.from <= outage.to && span.to >= outage.from);

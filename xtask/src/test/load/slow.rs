@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// Times that a slow reader asks for the largest file, in one piece: some fifty megabytes. Buffers of this computer on the way grow to
-/// ten, and then whoever was given up still finds so much there.
+/// ten, and then a client that was given up still finds so much there.
 const GREED: usize = 2000;
 /// Clients of each kind.
 const SLOW: usize = 4;

@@ -121,7 +121,7 @@ pub fn fragments(host: &mut Host<'_>) -> Result<()> {
     host.inject(headers)
 }
 
-/// Lies about who has which address, and very many truths.
+/// Lies about the owners of addresses, and very many truths.
 pub fn arp_lies(host: &mut Host<'_>) -> Result<()> {
     let other = [2, 0, 0, 0, 0, 9];
     for round in 0..1200_u64 {

@@ -219,7 +219,7 @@ fn wide_vectors() -> Result<(), Error> {
     }
 }
 
-/// How far we come in some milliseconds, beside who runs `code` on the same CPU at our priority, if anybody.
+/// How far we come in some milliseconds, beside a thread that runs `code` on the same CPU at our priority, if there is one.
 fn progress(code: Option<unsafe extern "C" fn() -> !>) -> Result<u64, Error> {
     const SCHEDULE: operation::Schedule = operation::Schedule { priority: 8, slice: 1_000 };
     const TIME: u64 = 10_000_000;
@@ -237,7 +237,7 @@ fn progress(code: Option<unsafe extern "C" fn() -> !>) -> Result<u64, Error> {
     begun.map(|()| count)
 }
 
-/// Beside who waits for events, or makes them, we get a half at least, of which this takes a quarter for enough.
+/// Beside a thread that waits for events, or makes them, we get a half at least, of which this takes a quarter for enough.
 fn half(code: unsafe extern "C" fn() -> !) -> Result<(), Error> {
     let (alone, beside) = (progress(None)?, progress(Some(code))?);
     if beside >= alone / 4 { Ok(()) } else { Err(Error::Busy) }
