@@ -1,5 +1,5 @@
-//! Negative tests of programs started by `sandbox --only pipes,random` that want more than these two services (`confined-again`: by `--only
-//! ramfs`; `confined-files`: by `--read /etc`; `confined-changes`: by `--read /etc --write /tmp`).
+//! Negative tests of programs started by `sandbox --only pipes,random` that want more than these two services (`confined-again`: by
+//! `--only ramfs`; `confined-files`: by `--read /etc`; `confined-changes`: by `--read /etc --write /tmp`).
 
 use alloc::format;
 use alloc::string::String;
