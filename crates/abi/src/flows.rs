@@ -17,7 +17,7 @@ const fn flow(reports: &'static str, asked: &'static str) -> Flow {
 }
 
 const NOTHING: Flow =
-    flow("what the operands name, and the caller by what comes of it", "what is asked about the operands");
+    flow("the objects that the operands name, and the caller by the outcome", "the checks of the operands");
 const OWN: Flow = flow("nobody but the caller, about itself", "nothing");
 
 /// Of each operation. An operation without a row does not build. The boot tests `flows` and `flows-off` go along the table of operations by
@@ -29,20 +29,20 @@ pub const FLOWS: Each<Flow> = Each {
     ),
     thread_id: OWN,
     clock: flow("the caller, of the time", "nothing: time is everybody's ([caveats](../caveats.md))"),
-    r#yield: flow("who runs then, of when", "nothing: time is everybody's ([caveats](../caveats.md))"),
+    r#yield: flow("the thread that runs then, of when", "nothing: time is everybody's ([caveats](../caveats.md))"),
     exit: flow(
         "the domain's maker: that it ends, and the status",
         "nothing: the maker must admit what the domain becomes, when labels change",
     ),
     domain_new: flow(
-        "the new domain, which has the caller's labels, but owns nothing; who else pays from the account",
-        "what is asked about the operands",
+        "the new domain, which has the caller's labels, but owns nothing; the others that pay from the account",
+        "the checks of the operands",
     ),
-    domain_kill: flow("the domain's callers and its maker, of its end", "what is asked about the operands"),
+    domain_kill: flow("the domain's callers and its maker, of its end", "the checks of the operands"),
     domain_set: NOTHING,
     account_new: flow(
         "the parent account; the new one has a label",
-        "what is asked about the operands; the caller may change what has that label",
+        "the checks of the operands; the caller may change what has that label",
     ),
     account_move: NOTHING,
     activation_new: NOTHING,
@@ -51,49 +51,49 @@ pub const FLOWS: Each<Flow> = Each {
     thread_ex_regs: NOTHING,
     entry_copy: NOTHING,
     entry_remove: flow(
-        "who has copies, of their end",
-        "what is asked about the operands; the end of what others were given is seen by them ([caveats](../caveats.md))",
+        "the holders of copies, of their end",
+        "the checks of the operands; others see the end of their copies and pages ([caveats](../caveats.md))",
     ),
     entry_revoke: flow(
-        "who has copies, of their end",
-        "what is asked about the operands; the end of what others were given is seen by them ([caveats](../caveats.md))",
+        "the holders of copies, of their end",
+        "the checks of the operands; others see the end of their copies and pages ([caveats](../caveats.md))",
     ),
     map: flow(
-        "who sees the pages, from then on",
-        "what is asked about the operands; who writes may change what has the label of the page, which is that of the account that pays for it, and who reads may observe that. A page that nobody else has may be given away",
+        "the domains that see the pages, from then on",
+        "the checks of the operands; a writer may change objects with the label of the page, which is that of the account that pays for it, and a reader may observe them. A page that nobody else has may be given away",
     ),
     unmap: flow(
-        "who got the pages from the domain, of their end",
-        "what is asked about the operands; the end of what others were given is seen by them ([caveats](../caveats.md))",
+        "the domains that got the pages from it, of their end",
+        "the checks of the operands; others see the end of their copies and pages ([caveats](../caveats.md))",
     ),
     draw: NOTHING,
     service_new: NOTHING,
     portal_new: NOTHING,
     semaphore_new: NOTHING,
-    interrupt_bind: flow("the device, and who waits for the semaphore", "what is asked about the operands"),
-    io: flow("the device; the caller by what it answers", "what is asked about the operands"),
+    interrupt_bind: flow("the device, and the waiters for the semaphore", "the checks of the operands"),
+    io: flow("the device; the caller by what it answers", "the checks of the operands"),
     dispatch: flow(
         "the threads of a CPU, of when they run; only a scheduler does that",
         "nothing: schedulers are trusted ([caveats](../caveats.md))",
     ),
     info: flow(
         "the caller, of all domains",
-        "nothing: who holds the machine sees them all, or, as it asks, those that are not tainted ([caveats](../caveats.md))",
+        "nothing: a holder of the machine sees them all, or, as it asks, those that are not tainted ([caveats](../caveats.md))",
     ),
     machine: NOTHING,
-    log: flow("who reads the log", "the caller is not tainted: its send label is below {1}"),
+    log: flow("the readers of the log", "the caller is not tainted: its send label is below {1}"),
     activation_set: OWN,
     entry_info: NOTHING,
     ipc: flow("nobody", "nothing: it is reserved"),
     shape_new: NOTHING,
     label: flow(
         "nobody but the caller, about itself; whose calls it cuts off",
-        "a change is refused that the domain's handlers of faults, its maker or a domain that it made would not admit; what else it forbids ends with it",
+        "a change is refused that the domain's handlers of faults, its maker or a domain that it made would not admit; other calls and waits that it forbids end with it",
     ),
     caller: flow("the callee, of its caller's labels", "nothing: the call was admitted in both directions"),
     port_new: flow(
-        "what the operands name, and the caller by what comes of it",
-        "what is asked about the operands; who receives there may use the inbox, unless nobody else may receive there",
+        "the objects that the operands name, and the caller by the outcome",
+        "the checks of the operands; a receiver there may use the inbox, unless nobody else may receive there",
     ),
 };
 
@@ -125,7 +125,7 @@ pub const OTHERS: &[(&str, Flow, &[&str])] = &[
     ),
     (
         "V",
-        flow("who waits", "the caller may change what has the semaphore's label, unless nobody else has it"),
+        flow("the waiter", "the caller may change what has the semaphore's label, unless nobody else has it"),
         &[
             "P and V of a tainted domain on an untainted semaphore",
             "P and V of an untainted domain on a tainted semaphore",
@@ -135,7 +135,7 @@ pub const OTHERS: &[(&str, Flow, &[&str])] = &[
     (
         "a message",
         flow(
-            "who takes it: bytes, badge, V; the sender learns nothing",
+            "the receiver: bytes, badge, V; the sender learns nothing",
             "when it is taken: E is below R and Dr, V and the label of the port, and Dr below that; a receiver that floats is tainted, and one that would be cut off from others so does not take it. When it is sent: the sender owns what it decontaminates",
         ),
         &[
@@ -155,7 +155,7 @@ pub const OTHERS: &[(&str, Flow, &[&str])] = &[
     (
         "a change of the own labels",
         flow(
-            "whoever is in a call with the domain, of the cut",
+            "the other sides of calls with the domain, of the cut",
             "nothing: it is made before the domain knows what it will be tainted with. Contamination cuts nothing: a call that would need that is refused",
         ),
         &[
@@ -208,15 +208,15 @@ pub const UNASKED: &[(&str, Flow, &[&str])] = &[
     (
         "an account that has no frames or no numbers of threads left",
         flow(
-            "all who pay from it: `AccountExhausted`, `AccountThreads`",
-            "to pay from an account is to use it, unless it pays for the own domain. Those who pay from one account see when it is exhausted ([caveats](../caveats.md))",
+            "all domains that pay from it: `AccountExhausted`, `AccountThreads`",
+            "to pay from an account is to use it, unless it pays for the own domain. Domains that pay from one account see when it is exhausted ([caveats](../caveats.md))",
         ),
         &["negative-exhaustion", "negative-refusals"],
     ),
     (
         "no free frame of the machine",
         flow(
-            "all who draw frames: `NoFrames`",
+            "all domains that draw frames: `NoFrames`",
             "nothing ([caveats](../caveats.md)). Accounts promise no more frames than there are, so no test reaches it",
         ),
         &[],
@@ -224,7 +224,7 @@ pub const UNASKED: &[(&str, Flow, &[&str])] = &[
     (
         "a table of the nucleus that is full",
         flow(
-            "all who need a place there: `NoThreads` (thread numbers), `NoDomains` (address spaces), `TooManyShapes`",
+            "all domains that need a place there: `NoThreads` (thread numbers), `NoDomains` (address spaces), `TooManyShapes`",
             "nothing ([caveats](../caveats.md)); programs together may have fewer threads and domains than there are numbers",
         ),
         &["crowd", "all-threads", "shapes"],
@@ -240,16 +240,16 @@ pub const UNASKED: &[(&str, Flow, &[&str])] = &[
     (
         "a domain's removal, for entries and pages that it passed on",
         flow(
-            "who has them: an entry reads `Revoked`, and a page is not mapped any more",
-            "nothing: the end of what others were given is seen by them ([caveats](../caveats.md))",
+            "their holders: an entry reads `Revoked`, and a page is not mapped any more",
+            "nothing: others see the end of their copies and pages ([caveats](../caveats.md))",
         ),
         &["runtime", "negative-callees"],
     ),
     (
         "a domain's removal, for its semaphores and ports",
         flow(
-            "who waits there: `Removed`; who has an entry: `Revoked`",
-            "nothing: who waits was asked about when it began to wait, and a change of labels ends waits that it forbids",
+            "the waiters there: `Removed`; the holders of an entry: `Revoked`",
+            "nothing: a waiter was checked when it began to wait, and a change of labels ends waits that it forbids",
         ),
         &["ports", "table"],
     ),

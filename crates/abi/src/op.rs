@@ -71,10 +71,10 @@ impl Operand {
             Domain | Thread | Service => Judged::Domain,
             Account | Semaphore | Port => Judged::Object,
             Machine if self.rights == rights::READ => {
-                Judged::Nothing("lists show all domains to who holds the machine")
+                Judged::Nothing("lists show all domains to a holder of the machine")
             }
             Machine | Interrupt | IoPorts => Judged::Nucleus,
-            Memory => Judged::Nothing("whether frames are free is seen by all who draw some"),
+            Memory => Judged::Nothing("all domains that draw frames see whether some are free"),
             Shape => Judged::Nothing("it never changes"),
             Label => Judged::Nothing("nobody else has it"),
             Index | Fill | Address | Order | Rights | Flags | Number | Way => return None,

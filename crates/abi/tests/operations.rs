@@ -277,9 +277,8 @@ fn asked_about_operands(row: &Operation) -> String {
 }
 
 fn table_of_flows() -> String {
-    let mut text = String::from(
-        "| operation | who learns something | operands | what else is asked | test |\n|---|---|---|---|---|\n",
-    );
+    let mut text =
+        String::from("| operation | learns something | operands | other checks | test |\n|---|---|---|---|---|\n");
     for ((row, flow), number) in op::TABLE.iter().zip(FLOWS.in_order()).zip(0..) {
         let ways = op::ways(row.constant);
         let mut operands: Vec<String> =
@@ -300,8 +299,7 @@ fn table_of_flows() -> String {
 }
 
 fn table_of_others() -> String {
-    let mut text =
-        String::from("| what | who learns something | what is asked | lines of `flows` |\n|---|---|---|---|\n");
+    let mut text = String::from("| flow | learns something | checks | lines of `flows` |\n|---|---|---|---|\n");
     for (what, flow, lines) in OTHERS {
         writeln!(text, "| {what} | {} | {} | {} |", flow.reports, flow.asked, lines.join("; ")).unwrap();
     }
@@ -309,7 +307,7 @@ fn table_of_others() -> String {
 }
 
 fn table_of_unasked() -> String {
-    let mut text = String::from("| what | who learns something | why nothing is asked | tests |\n|---|---|---|---|\n");
+    let mut text = String::from("| flow | learns something | why nothing is checked | tests |\n|---|---|---|---|\n");
     for (what, flow, tests) in UNASKED {
         let tests: Vec<String> = tests.iter().map(|test| format!("`{test}`")).collect();
         let tests = if tests.is_empty() { "–".to_string() } else { tests.join(", ") };
