@@ -25,7 +25,7 @@ use crate::arch;
 pub struct StackTop {
     /// Free; keeps the stack aligned to 16 bytes.
     pub(crate) spare: Cell<u64>,
-    /// Where the next delegated entry of this activation lands, as the nucleus was told; 0 = nowhere.
+    /// Where the next delegated entry of this activation lands, as set in the nucleus; 0 = nowhere.
     pub(crate) receive: Cell<u64>,
     /// Bytes of the message area that a method has borrowed.
     pub(crate) lent: Cell<u64>,

@@ -27,7 +27,7 @@ pub(crate) fn flush() {
     }
 }
 
-/// Tells a person, if anything may have been printed. False: it was told to nobody.
+/// Reports it to a person, if anything may have been printed. False: nobody got the report.
 pub(crate) fn report(text: fmt::Arguments<'_>) -> bool {
     hooks().is_some_and(|hooks| (hooks.report)(text))
 }

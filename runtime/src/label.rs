@@ -83,7 +83,7 @@ impl Labels {
     pub fn contain(&self, compartment: u64) -> bool {
         let handle = compartment >> 3;
         let mut is_there = false;
-        // There are fewer than one answer tells.
+        // There are fewer than one answer holds.
         let _ = op::label_read(self.send.entry(), 0, |other, at| {
             is_there |= other == handle && matches!(at, level::STAR | level::THREE);
         });

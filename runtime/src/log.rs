@@ -62,7 +62,7 @@ pub fn bytes(bytes: &[u8]) {
 
 fn append(bytes: &[u8], about: u64) {
     let bytes = &bytes[..bytes.len().min(abi::MESSAGE_BYTES)];
-    // A log that cannot be written has nobody left to tell.
+    // A log that cannot be written leaves nowhere to report it.
     let _ = area::transfer(&[bytes], |count| crate::op::log(count, about).map(|()| ((), 0)), |(), _| ());
 }
 

@@ -609,7 +609,7 @@ pub fn label_levels(handle: u64) -> Result<[u64; 2]> {
     unsafe { raw::label_levels(handle) }.map(|levels| [levels & 7, levels >> 3])
 }
 
-/// Entries of a label that one call tells.
+/// Entries of a label that one call returns.
 pub const LABEL_ENTRIES: usize = 32;
 
 /// Where a new label comes from.

@@ -11,9 +11,9 @@ static PANICKING: AtomicBool = AtomicBool::new(false);
 
 #[panic_handler]
 fn panic(info: &PanicInfo<'_>) -> ! {
-    // A panic while reporting one must not tell again.
+    // A panic while reporting one must not report again.
     if !PANICKING.swap(true, Ordering::Relaxed) {
-        // One line. Compilers always tell the place.
+        // One line. Compilers always give the place.
         if let Some(place) = info.location() {
             log!("panicked at {place}: {}", info.message());
         }

@@ -1,4 +1,4 @@
-//! Ports: messages with labels, one way. Sending tells the sender nothing of what becomes of a message.
+//! Ports: messages with labels, one way. The sender learns nothing of the fate of a message.
 
 use abi::{Error, MESSAGE_BYTES, rights};
 
@@ -91,7 +91,7 @@ impl Port {
     }
 }
 
-/// Sends the bytes, one piece after the other, to a port by an entry of ours. Whether anybody takes them is not told.
+/// Sends the bytes, one piece after the other, to a port by an entry of ours. Whether anybody takes them is not reported.
 pub fn send(port: Entry, pieces: &[&[u8]], options: &Options) -> Result<(), Error> {
     let [taints, shows] = options.words();
     area::transfer(

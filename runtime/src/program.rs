@@ -1,4 +1,4 @@
-//! The start and the end of a program, and what it was told at the start.
+//! The start and the end of a program, and its startup data.
 
 pub use crate::startup::{
     Arguments, STATUS_OF_CLOSED, STATUS_OF_NO_DEVICE, argument, environment, heap_start, image_end, name, number,

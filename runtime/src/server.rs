@@ -91,7 +91,7 @@ pub(crate) extern "C" fn serve<S: Serve>(
         remove(left.into());
     }
     if top.receive.get() == 0 {
-        // Without an index left, callers that delegate are told so by the nucleus.
+        // Without an index left, callers that delegate get an error from the nucleus.
         let _ = message::prepare_receive();
     }
     // SAFETY: nothing refers to this stack any more: the request is not used again.

@@ -285,7 +285,7 @@ fn try_print(output: &Mutex<Output>, text: fmt::Arguments<'_>) -> bool {
 }
 
 fn finish(output: &mut Output, text: fmt::Arguments<'_>) -> Result<(), Failure<StreamError>> {
-    // Output that cannot be written is lost; there is nobody else to tell.
+    // Output that cannot be written is lost; there is nowhere else to report it.
     let _ = fmt::Write::write_fmt(output, text);
     if output.buffer[..output.used.min(BUFFER)].contains(&b'\n') {
         return output.flush();

@@ -23,7 +23,7 @@ const PAGE: u64 = PAGE_BYTES as u64;
 static USED: [AtomicU64; WORDS] = [const { AtomicU64::new(0) }; WORDS];
 /// Slots whose thread nobody will join.
 static DETACHED: [AtomicU64; WORDS] = [const { AtomicU64::new(0) }; WORDS];
-/// Of each slot: its thread's entry, and the semaphore that tells the thread's end. The semaphore is made for
+/// Of each slot: its thread's entry, and the semaphore that is raised at the thread's end. The semaphore is made for
 /// the slot's first thread and stays for the next ones; nobody has raised it when one starts.
 static THREADS: [(AtomicU32, AtomicU32); SLOTS] = [const { (AtomicU32::new(0), AtomicU32::new(0)) }; SLOTS];
 

@@ -33,7 +33,7 @@ pub struct Place<'a> {
 }
 
 impl<'a> Place<'a> {
-    /// Reads a line, with its time or without; `None` = it tells something else.
+    /// Reads a line, with its time or without; `None` = it is another line.
     pub fn read(line: &'a str) -> Option<Self> {
         let line = line.trim_end();
         let line = line.strip_prefix('[').and_then(|line| line.split_once("] ")).map_or(line, |(_, line)| line);
@@ -184,7 +184,7 @@ impl<'a> Program<'a> {
         Some((from, at + 8))
     }
 
-    /// Whether a call stands right before this address, and of what, if the instruction tells.
+    /// Whether a call stands right before this address, and of what, if the instruction shows it.
     fn call_before(&self, address: u64) -> Option<Option<u64>> {
         let bytes = |count: usize| elf::loaded(self.file, address.checked_sub(count as u64)?, count);
         match self.isa {

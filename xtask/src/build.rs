@@ -112,10 +112,10 @@ fn group_of_programs(project: &Project, folder: &str, programs: &[&Program]) -> 
             command.args(["--features", feature]);
         }
     }
-    // Cargo does not know that the link script is an input: its hash among the flags tells it.
+    // Cargo does not know that the link script is an input: its hash among the flags shows changes.
     let mut flags = vec![
         "-Crelocation-model=static".to_string(),
-        // Symbols of generic functions tell their types: `./x trace` finds the names of services in them.
+        // Symbols of generic functions contain their types: `./x trace` finds the names of services in them.
         "-Csymbol-mangling-version=v0".to_string(),
         // The bare target has no vector registers, which the ciphers would else look for.
         "--cfg=chacha20_backend=\"soft\"".to_string(),

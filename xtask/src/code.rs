@@ -1,8 +1,8 @@
 //! The owner of an executed instruction's code, and the function in which it lies.
 //!
-//! Programs have the same addresses, but lie in different pages of this computer: whose page it is, the instructions in it tell. Code that
-//! runs where it lies in the boot archive has all its pages in one piece, and is told by all of them at once. Two components that run the
-//! same program share its pages, and are not distinguished.
+//! Programs have the same addresses, but lie in different pages of this computer: the instructions in a page show whose it is. Code that
+//! runs where it lies in the boot archive has all its pages in one piece, and is recognised by all of them at once. Two components that run
+//! the same program share its pages, and are not distinguished.
 
 use crate::build;
 use crate::counter::{Executed, NUCLEUS_FROM};
@@ -28,7 +28,7 @@ impl File {
         let functions = elf::functions(&bytes)?;
         Ok(Self::of(name, bytes, functions))
     }
-    /// The same, with functions that somebody else tells: where each begins, and its name.
+    /// The same, with functions from elsewhere: where each begins, and its name.
     pub fn of(name: &str, bytes: Vec<u8>, functions: Vec<(u64, String)>) -> Self {
         Self { name: name.into(), bytes, functions }
     }

@@ -116,7 +116,7 @@ struct Loaded {
 }
 
 impl Loaded {
-    /// Builds it, and tells it where the lock is taken and given back.
+    /// Builds it, and passes it the places where the lock is taken and given back.
     fn make(project: &Project, places: &Places) -> Result<Self> {
         let library = build::counter(project)?;
         let scratch = project.scratch()?;
@@ -141,7 +141,8 @@ pub struct Marks {
 }
 
 impl Marks {
-    /// Builds the plugin, and tells it where a lock is taken and given back, and whether it is to say which instructions are executed.
+    /// Builds the plugin, and passes it the places where a lock is taken and given back, and whether it is to say which instructions are
+    /// executed.
     pub fn make(project: &Project, places: &Places, reports_executed: bool) -> Result<Self> {
         let loaded = Loaded::make(project, places)?;
         let executed = reports_executed.then(|| loaded.scratch.file("executed"));
@@ -250,7 +251,7 @@ pub struct Holds {
 }
 
 impl Watch {
-    /// Builds the plugin, and tells it where to look.
+    /// Builds the plugin, and passes it the place to look at.
     pub fn make(project: &Project, places: &Places) -> Result<Self> {
         Loaded::make(project, places).map(Self)
     }

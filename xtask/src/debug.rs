@@ -1,4 +1,4 @@
-//! `./x debug`: a machine that waits for gdb, and what gdb is told of the program that is debugged.
+//! `./x debug`: a machine that waits for gdb, and gdb's commands for the program that is debugged.
 
 use crate::build::{self, Program};
 use crate::command_line::{DebugOptions, GDB_PORT};
@@ -60,12 +60,12 @@ pub fn debug(project: &Project, options: &DebugOptions) -> Result<u8> {
     }
 }
 
-/// Builds what boots, and writes what gdb is told.
+/// Builds what boots, and writes gdb's commands.
 pub fn session(project: &Project, options: &DebugOptions) -> Result<Session> {
     let port = options.port;
     check_port(port)?;
     let component = options.component.as_deref();
-    // A name that is not there is told before anything is built.
+    // An unknown name is reported before anything is built.
     let program =
         component.map(|name| read_system(project, &options.machine)?.program_called(name, &[])).transpose()?;
     let (image, machine) = prepare(project, &options.machine, options.exec.as_deref())?;

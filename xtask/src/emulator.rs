@@ -290,7 +290,7 @@ pub fn boot(image: &Image, machine: &Machine, console: Console<'_>, limit: Optio
 }
 
 /// Starts a machine with these arguments, has `work` done meanwhile, then ends it; gives what `work` gave.
-/// `work` is told when its time is over or the machine has ended by itself. The error of a `work` that
+/// `work` is notified when its time is over or the machine has ended by itself. The error of a `work` that
 /// fails shows what the console printed last.
 pub fn boot_for<T: Send>(
     isa: Isa,

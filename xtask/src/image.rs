@@ -318,7 +318,7 @@ const FEWEST_FRAMES: u64 = 10;
 const MOST_NOTES: u64 =
     ((abi::sched::NOTES - abi::THREADS_OF_A_PAGE) * abi::sched::NOTE_BYTES).div_ceil(abi::PAGE_BYTES) as u64;
 
-/// Accounts in which not even the program has room, whose writable pages `pages` tells. What it takes when it runs, nobody knows.
+/// Accounts in which not even the program has room, whose writable pages `pages` gives. Its use at run time is unknown.
 fn too_small(description: &Description, pages: impl Fn(&Program) -> Result<u64>) -> Result<Vec<Problem>> {
     let components = description.components.iter().map(|component| {
         // `roottask` pays for what notes on more threads take than on the fewest.

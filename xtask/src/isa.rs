@@ -162,7 +162,7 @@ impl Isa {
         }
     }
 
-    /// Words that the nucleus is told about the emulator.
+    /// Words of the nucleus's command line about the emulator.
     pub fn command_line(self) -> &'static str {
         match self {
             Self::X86_64 => "",

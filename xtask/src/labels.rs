@@ -431,7 +431,7 @@ mod tests {
         }
     }
 
-    /// The disagreement stays the first thing that is told, and the line that is none is told, too.
+    /// The disagreement stays the first report, and the bad line is reported, too.
     #[test]
     fn a_bad_line_after_a_disagreement_hides_nothing() {
         let trace = concat!(

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use system::host::distance;
 
-/// So many are told.
+/// So many are suggested.
 const MOST: usize = 3;
 
 /// `; did you mean …?` with up to three of the known names, or nothing if none is like it.

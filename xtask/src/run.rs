@@ -44,7 +44,7 @@ pub fn run(project: &Project, options: &RunOptions) -> Result<u8> {
     };
     let interactive = matches!(console, Console::Terminal);
     let watch = Watch::new(project, &image)?;
-    // A raw terminal is told where lines begin.
+    // A raw terminal needs a carriage return at each line.
     let say = |text: String| eprint!("{}", if interactive { text.replace('\n', "\r\n") } else { text });
     let machine = Machine { emulator: watch.arguments(&machine.memory), ..machine };
     let (result, last) = watch.during(say, || emulator::boot(&image, &machine, console, limit));

@@ -1,4 +1,4 @@
-//! The crates of the workspace, as cargo tells.
+//! The crates of the workspace, as cargo reports them.
 
 use crate::project::Project;
 use anyhow::{Context, Result, bail};

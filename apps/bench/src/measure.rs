@@ -91,7 +91,7 @@ pub fn per_round(ticks: u64, count: u64) -> u64 {
     ticks.saturating_sub(empty(count)).div_ceil(count)
 }
 
-/// The rows of which was told what they cost besides.
+/// The rows with their additional costs.
 static ROWS: AtomicU64 = AtomicU64::new(0);
 
 /// A row begins: nothing is counted for it yet.

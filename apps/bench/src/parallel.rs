@@ -160,7 +160,7 @@ fn take_away(before: impl FnOnce()) -> Result<u64, String> {
     taken.map(|()| ticks).map_err(|error| error.to_string())
 }
 
-/// Reads the page when told, and otherwise goes round.
+/// Reads the page when ordered to, and otherwise spins.
 fn reader(cpu: usize) {
     if let Err(problem) = stay_on(cpu) {
         panic!("{problem}");

@@ -1,6 +1,6 @@
 //! Threads that do something at the same time, each on a CPU of its own.
 //!
-//! They meet, begin together, and what is told is how long it took until the last one was done. A thread that
+//! They meet, begin together, and the row reports how long it took until the last one was done. A thread that
 //! cannot be where it should be begins nothing, but the others do not wait for it for ever.
 
 use alloc::string::{String, ToString};

@@ -31,7 +31,7 @@ fn main() -> u8 {
             use runtime::idl::Failure;
             use runtime::protocols::stream::StreamError;
             if error == Failure::Refused(StreamError::Closed) {
-                // Nobody reads any more: that is no mistake of ours, and nobody needs to be told.
+                // Nobody reads any more: that is no error.
                 return runtime::program::STATUS_OF_CLOSED as u8;
             }
             return arguments.fail("standard output", error);

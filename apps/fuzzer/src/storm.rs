@@ -426,7 +426,7 @@ impl Storm {
         child.call(op::UNMAP, [it, address, order, taken, 0, 0]);
     }
 
-    /// Ends it: all minions go, what waits is told so, and the callers see that it is over.
+    /// Ends it: all minions go, waiters are notified, and the callers see that it is over.
     pub fn end(self, child: &mut Child) {
         OVER.store(1, Ordering::Relaxed);
         for minion in 0..MINIONS {

@@ -34,7 +34,7 @@ fn main() -> u8 {
     }
 }
 
-/// The network tells ASCII.
+/// The network's report is ASCII.
 fn text(bytes: &[u8]) -> &str {
     core::str::from_utf8(bytes).unwrap_or("?\n")
 }

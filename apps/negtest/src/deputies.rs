@@ -152,7 +152,7 @@ fn entries() -> Result<String, String> {
     let refused = client.notify(Delegate::entry(semaphore.entry().0, ALL_RIGHTS));
     refused.map_err(|error| format!("a semaphore: {error}"))?;
     end(client)?;
-    // It was told, once.
+    // It was notified, once.
     op::p(semaphore.entry(), op::clock() + 1_000_000_000).map_err(|error| format!("nobody tells: {error}"))?;
     if op::p(semaphore.entry(), op::clock()) != Err(Error::Timeout) {
         return Err("reported twice".to_string());

@@ -18,7 +18,7 @@ pub fn spawn(name: &str, arguments: &[&str], frames: u64) -> Result<Child, Failu
     spawn_with(PATH, &contents, arguments, frames)
 }
 
-/// Starts a program of so many frames that is told this.
+/// Starts a program of so many frames with this argument.
 pub fn spawn_with(
     path: &str,
     contents: &Contents<'_>,

@@ -198,7 +198,7 @@ fn is_service(stream: &str) -> bool {
     !matches!(stream, "" | "null" | "log" | ENTRY) && !streams::is_file(stream)
 }
 
-/// Portals of the program that it is told of: those that we were told of and that are on the list, if there is one, and those that
+/// Portals that the program finds in its startup page: those in ours that are on the list, if there is one, and those that
 /// every program has.
 fn portals() -> impl Iterator<Item = (&'static str, u16)> {
     let given = reported().into_iter().flat_map(|reported| reported.portals());

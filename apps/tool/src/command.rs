@@ -142,7 +142,7 @@ impl<'a> Command<'a> {
         Err(Failure::Refused(ProcessError::NotFound))
     }
 
-    /// Writes what it is told when it starts; gives how many bytes.
+    /// Writes its startup data; gives how many bytes.
     fn launch(&self, page: &mut [u8]) -> Result<usize, StartupError> {
         let [input, output, errors] = self.streams;
         let [output, errors] = [output, errors].map(made);
@@ -190,7 +190,7 @@ impl<'a> Command<'a> {
         })?;
         let status: Mutex<Result<u64, Failure<ProcessError>>> = Mutex::new(Err(Failure::Transport(Error::Cancelled)));
         let child = Arc::new((child, status));
-        // The end of the pipe tells the reader that the program has ended.
+        // The end of the pipe shows the reader that the program has ended.
         let waiter = thread::spawn({
             let child = child.clone();
             move || {

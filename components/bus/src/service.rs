@@ -234,7 +234,7 @@ impl Device {
         found.get(self.number)?.configuration.region(base)
     }
 
-    /// The device does nothing to memory any more and forgets what it was told; nobody but us sees its
+    /// The device does nothing to memory any more and forgets its orders; nobody but us sees its
     /// registers and frames.
     fn take_back(&mut self, found: &[Found]) {
         self.function.set(Activity::Answers);

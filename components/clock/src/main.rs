@@ -1,6 +1,6 @@
 //! The time of day: the machine's clock chip, read once, and what corrects it later.
 //!
-//! The chip tells whole seconds. It is read at once, so that there is a time from the beginning; then its
+//! The chip has whole seconds. It is read at once, so that there is a time from the beginning; then its
 //! interrupt at the end of a second says when exactly that second began. From there on the nucleus's clock
 //! counts, and the chip is not asked again. A new instance of this component begins with the chip again.
 #![no_std]

@@ -9,7 +9,7 @@
 //! component. Each call is written as a whole; programs write whole lines with one call.
 //!
 //! # Who has the terminal
-//! The badge tells: a portal of the description (the shell's) may do everything. Clients that found us by name may write. Those with an
+//! The badge decides: a portal of the description (the shell's) may do everything. Clients that found us by name may write. Those with an
 //! entry that [`ConsoleServer::give`] makes may write, read while the terminal is not raw, and be given to others: so a program reads
 //! nothing of what the person types to the shell. It may read each key as it comes, but Ctrl-C stays the person's.
 //!

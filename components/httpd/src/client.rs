@@ -32,7 +32,7 @@ static PAGES: Mutex<[Page; SENT_AT_ONCE]> = Mutex::new([Page::ZERO; SENT_AT_ONCE
 
 /// The next step of a connection.
 pub enum Outcome {
-    /// To be told when something happens.
+    /// An event.
     Wait,
     /// Another turn.
     Again,
@@ -209,7 +209,7 @@ impl Client {
             match next {
                 Ok(true) => self.from_body = self.output.len(),
                 Ok(false) => self.body = None,
-                // Less than was announced: only the end of the connection can tell.
+                // Less than was announced: only the end of the connection can show it.
                 Err(()) => {
                     self.body = None;
                     self.persistent = false;

@@ -97,7 +97,7 @@ fn open(path: &str, name: &str) -> Option<Open> {
     let entry = Owned::new(SYSTEM.open(name, 0).ok()?.into());
     let stat = FileClient(Direct(entry.entry())).stat().ok().filter(|stat| stat.kind == Kind::File)?;
     let modified = time::of(stat.modified);
-    // The time of day tells files apart that two boots have under the same name.
+    // The time of day distinguishes files that two boots have under the same name.
     let tag = format!("\"{:x}-{:x}-{:x}\"", modified.unwrap_or(0), stat.modified, stat.size);
     let mut fields = Vec::new();
     if let Some(modified) = modified {

@@ -1,4 +1,4 @@
-//! `/status.json`: the running system, as the component `status` tells it.
+//! `/status.json`: the running system, as the component `status` reports it.
 
 use protocols::status::StatusClient;
 use runtime::connection::{Connection, Name};
@@ -16,7 +16,7 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// Of now; `None` if nobody tells.
+    /// Of now; `None` if nobody reports it.
     pub fn take() -> Option<Self> {
         StatusClient(STATUS.once()).take().ok().map(|(number, size)| Self { number, size })
     }

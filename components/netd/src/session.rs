@@ -11,7 +11,7 @@ use runtime::{Direct, Entry, op};
 use crate::client::{Client, Owner};
 use crate::slots::Number;
 
-/// How long a client may take to tell its semaphore, in nanoseconds.
+/// How long a client may take to set its semaphore, in nanoseconds.
 const FIRST: u64 = 2_000_000_000;
 
 /// Whether a client handed over an entry of this kind, to be charged or raised.
@@ -29,7 +29,7 @@ pub struct Session {
     /// The account's ticket at sigma0.
     pub ticket: u64,
     semaphore: Option<Owned>,
-    /// Sockets with something to tell.
+    /// Sockets with events to report.
     pub changed: VecDeque<Number>,
     /// The semaphore was raised, and not everything was taken since.
     signalled: bool,
@@ -71,7 +71,7 @@ impl Session {
         Ok(())
     }
 
-    /// This socket has something to tell.
+    /// This socket has an event to report.
     pub fn note(&mut self, socket: Number) {
         self.changed.push_back(socket);
         self.signal();
@@ -87,7 +87,7 @@ impl Session {
         }
     }
 
-    /// The next socket that has something to tell; with the last one the semaphore is armed again.
+    /// The next socket with an event to report; with the last one the semaphore is armed again.
     pub fn next_changed(&mut self) -> Option<Number> {
         let next = self.changed.pop_front();
         self.signalled &= !self.changed.is_empty();
@@ -100,7 +100,7 @@ impl Session {
     }
 
     /// Whether its client is still there: its entries vanish with it. The account of a component goes on
-    /// to its next instance, so the semaphore counts, which is to be told soon.
+    /// to its next instance, so the semaphore counts, which is to be set soon.
     pub fn lives(&self, now: u64) -> bool {
         let is_there =
             |owned: &Owned| op::entry_info(Entry::OWN, owned.entry()).is_ok_and(|(kind, _)| kind != Kind::Revoked);

@@ -116,7 +116,7 @@ pub struct Flow {
     pub since: u64,
     /// When the protocol wants to be asked again; never later than that.
     pub deadline: u64,
-    /// Bytes that its client took since the protocol's side was last asked whether to tell the other end of the room.
+    /// Bytes that its client took since the protocol's side was last asked whether to advertise the room to the other end.
     pub taken: u32,
     /// After so many bytes it is asked.
     pub enough: u32,

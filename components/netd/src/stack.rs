@@ -315,7 +315,7 @@ impl Stack {
         });
     }
 
-    /// A datagram socket or query may have something to tell.
+    /// A datagram socket or query may have an event to report.
     fn report_to_other(&mut self, number: Number) {
         let Some(socket) = self.sockets.get_mut(number) else { return };
         let readable = match &socket.kind {

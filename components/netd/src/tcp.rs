@@ -1,4 +1,4 @@
-//! TCP connections: how they come, what they tell, how they end.
+//! TCP connections: their opening, events and end.
 
 use alloc::boxed::Box;
 use core::net::IpAddr;
@@ -42,7 +42,7 @@ const DYNAMIC: core::ops::RangeInclusive<u16> = 49152..=65535;
 /// Ports on which only components listen, also while none does: nobody takes a server's place while it is started again.
 const KEPT: [u16; 1] = [80];
 
-/// Bytes of a buffer to receive into that may be taken until the other end is told, if there is something to tell. smoltcp reports
+/// Bytes of a buffer to receive into that may be taken until the other end gets a window update, if one is due. smoltcp reports
 /// a window that has doubled. So a reader that took all has let the other end know of room for a segment at least: with less most
 /// senders wait for their timers (RFC 9293, 3.8.6.2.1).
 const fn enough(buffer: usize) -> usize {

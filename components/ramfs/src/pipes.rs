@@ -314,7 +314,7 @@ pub fn needs_memory(request: &Request<'_>) -> bool {
     matches!(request.method(), PipesClient::OPEN | PipeSessionClient::CREATE)
 }
 
-/// Refuses who is tainted: what a session is told, the other end of its pipes sees, and pipes are few.
+/// Refuses a tainted caller: the other end of a session's pipes sees its orders, and pipes are few.
 fn judge() -> Result<(), PipeError> {
     if COMPARTMENTS.caller_may(0).both() { Ok(()) } else { Err(PipeError::Flow) }
 }

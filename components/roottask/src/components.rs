@@ -114,7 +114,7 @@ pub fn start_due() -> u64 {
             give_up(&component, &cause);
             continue;
         }
-        // Of a system that does not fit the machine any part may be missing, for good: told as soon as it can be.
+        // Of a system that does not fit the machine any part may be missing, for good: reported as soon as possible.
         if !pending.ran
             && services::has_console()
             && let Some(reason) = shortage()

@@ -8,7 +8,7 @@ use runtime::{Entry, op, server};
 const FAILED: u64 = 101;
 
 /// Stops the machine because nothing can go on; the reason goes to the log and, with the end of the log, to
-/// the console, as far as there is one. The first reason is the one that is told.
+/// the console, as far as there is one. The first reason is the one that is reported.
 pub fn fail(reason: &str) -> ! {
     static FAILS: AtomicBool = AtomicBool::new(false);
     if FAILS.swap(true, Ordering::Relaxed) {

@@ -318,7 +318,7 @@ pub fn register(name: &str) {
     }
 }
 
-/// Whether people can be told something.
+/// Whether there is a console for reports.
 pub fn has_console() -> bool {
     STATE.lock().services.iter().any(|service| service.name == CONSOLE && service.entry.is_some())
 }

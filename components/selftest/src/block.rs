@@ -38,6 +38,6 @@ pub mod event {
     pub const FAULT: u64 = 1;
     /// An instruction that there is not.
     pub const TRAP: u64 = 2;
-    /// It waits, running, until it is told to go on.
+    /// It waits, running, until the word `GO` is not 0.
     pub const SPIN: u64 = 3;
 }

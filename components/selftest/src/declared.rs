@@ -70,7 +70,7 @@ fn others() -> (usize, usize) {
         let mut bytes = [0; 64];
         proc.compartments(*number, &mut bytes).is_ok_and(|reported| bytes[..reported].iter().any(|byte| *byte != 0))
     };
-    // Without room for an answer it must not tell more.
+    // Without room for an answer it must not give more.
     let is_unknown = |number: &u64| proc.compartments(*number, &mut []).is_err();
     let older = 1..op::domain_number(Entry::DOMAIN).unwrap_or(0);
     (older.clone().filter(is_in_one).count(), older.filter(is_unknown).count())

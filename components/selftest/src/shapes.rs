@@ -138,7 +138,7 @@ fn places() -> Result<(), &'static str> {
     Ok(())
 }
 
-/// Has the longest code made, and what takes longest to read; tells after each how long interrupts were kept out until then.
+/// Has the longest code made, and what takes longest to read; reports after each how long interrupts were off until then.
 pub fn longest() -> impl Iterator<Item = Result<String, Error>> {
     let tables = [
         "npciii>i",

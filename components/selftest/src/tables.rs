@@ -223,7 +223,7 @@ fn wide() -> Result<(), &'static str> {
     op::entry_copy(Entry::OWN, semaphore.entry(), Entry::OWN, Entry(SENT), rights::ALL).map_err(text)?;
     PORTAL.store(portal.entry().0, Ordering::SeqCst);
     OUTCOME.store(0, Ordering::SeqCst);
-    // Its activation is told by us, not by the runtime, where entries go.
+    // We set where entries go for its activation, not the runtime.
     let exchange = |_| {
         let received = op::activation_set(operations::ACTIVATION_RECEIVE, RECEIVED as u64).and_then(|()| {
             let control = Control::bytes(0).delegate(SENT, rights::ALL);

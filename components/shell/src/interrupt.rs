@@ -15,7 +15,7 @@ static INTERRUPT: AtomicUsize = AtomicUsize::new(0);
 /// Ctrl-C was pressed since [`hand_over`].
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
-/// Nanoseconds after which a console that was started while a command runs is told of us.
+/// Nanoseconds after which a console that was started while a command runs learns of us.
 const LOOK: u64 = 500_000_000;
 
 /// Starts the thread that ends what runs in the foreground when Ctrl-C is pressed.
@@ -44,7 +44,7 @@ pub fn interrupted() -> bool {
     INTERRUPTED.load(Ordering::Relaxed)
 }
 
-/// Before commands run: the console works by lines and tells us of Ctrl-C (also if it was restarted meanwhile).
+/// Before commands run: the console works by lines and notifies us of Ctrl-C (also if it was restarted meanwhile).
 pub fn hand_over() {
     INTERRUPTED.store(false, Ordering::Relaxed);
     let semaphore = INTERRUPT.load(Ordering::Relaxed);

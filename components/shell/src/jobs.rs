@@ -70,7 +70,7 @@ struct Job {
     title: String,
     running: Running,
     ended: Option<u64>,
-    /// Its end needs no telling: somebody waits for it.
+    /// Its end needs no report: somebody waits for it.
     awaited: bool,
 }
 

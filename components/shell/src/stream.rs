@@ -190,7 +190,7 @@ impl Stream {
     }
 }
 
-/// A read ends as interrupted at Ctrl-C, of which we are told a little later, and when the terminal changes hands.
+/// A read ends as interrupted at Ctrl-C, of which we learn a little later, and when the terminal changes hands.
 fn read_terminal(into: &mut [u8]) -> Result<usize, String> {
     loop {
         match CONSOLE.read(into) {

@@ -26,7 +26,7 @@ macro_rules! say {
 }
 pub(crate) use say;
 
-/// Writes bytes to the console. Nobody can be told of bytes that cannot be written.
+/// Writes bytes to the console. A failure cannot be reported anywhere.
 pub fn write(bytes: &[u8]) {
     write_to(&OUTPUT, bytes);
 }

@@ -15,7 +15,7 @@ use runtime::{Direct, Entry, op};
 use status_json::portals::{Edges, Service, Services};
 use status_json::write::{Domain, Lists, Machine, write};
 
-/// Domains and threads that are told of, edges, and services whose names are kept.
+/// Domains and threads that are reported, edges, and services whose names are kept.
 const DOMAINS: usize = 96;
 const THREADS: usize = 160;
 const EDGES: usize = 256;

@@ -11,7 +11,7 @@
 //!
 //! # Rights
 //! It holds the machine to look and for nothing else (`special = "inspect"`): it cannot stop it, and cannot call the
-//! services whose names it tells any more than others can. With more rights than it needs it does not serve.
+//! services whose names it reports any more than others can. With more rights than it needs it does not serve.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]

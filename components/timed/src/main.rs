@@ -4,8 +4,8 @@
 //! read again before each question. Nobody is asked often, and where nobody answers ever more seldom; the log tells
 //! only of what changed. Between two questions nothing is kept in the network.
 //!
-//! A clock that was started again knows only what the machine's chip says. So what the last answer told is kept here
-//! and told again then.
+//! A clock that was started again knows only what the machine's chip says. So the last answer is kept here
+//! and set again then.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]
@@ -29,12 +29,12 @@ runtime::entry!(main);
 /// Between two looks whether the clock still knows, in nanoseconds.
 const LOOK: u64 = 60 * SECOND;
 
-/// The clock, and what it was told.
+/// The clock, and the offset set there.
 struct Clock {
     client: TimeClient<Direct>,
     /// The last answer, and the clock's version with it.
     kept: Option<(Sample, u64)>,
-    /// The last line for the log: only what changed is told.
+    /// The last line for the log: only changes are logged.
     reported: String,
 }
 
@@ -81,7 +81,7 @@ impl Clock {
         Ok(())
     }
 
-    /// Waits. Meanwhile a clock that was started again is told again.
+    /// Waits. Meanwhile a clock that was restarted is set again.
     fn rest(&mut self, nanoseconds: u64) {
         let end = thread::clock().saturating_add(nanoseconds);
         while thread::clock() < end {

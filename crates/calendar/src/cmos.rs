@@ -70,7 +70,7 @@ pub struct Registers {
     pub status: u8,
 }
 
-/// Why the chip does not tell the time.
+/// Why the chip gives no time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BadClock {
     /// There is no chip: everything reads as ones.

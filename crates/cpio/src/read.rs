@@ -101,7 +101,7 @@ impl<'a> Archive<'a> {
         Self { bytes }
     }
 
-    /// Walks the whole archive, the end, duplicate names and links included, and tells the number of members.
+    /// Walks the whole archive, the end, duplicate names and links included, and gives the number of members.
     /// Time: quadratic in the number of members (names are compared pairwise, nothing is allocated).
     pub fn check(&self) -> Result<usize, Error> {
         let mut count = 0;

@@ -719,7 +719,7 @@ impl Sides {
         {
             return Some(true);
         }
-        // Each level of one label meets the only one of the other: so what is not told by their levels is refuted.
+        // Each level of one label meets the only one of the other: so relations that their levels do not show are refuted.
         (one.is_empty() || other.is_empty()).then_some(false)
     }
 

@@ -264,7 +264,7 @@ impl Unfinished {
         self.is_over && (self.rule, self.payer, self.names) == (rule, pool.payer(), names(pool, labels))
     }
 
-    /// Asks a rule, whose number tells it from others, about these labels, at most [`MOST_LABELS`], with so much effort. The findings stay
+    /// Asks a rule, known by its number, about these labels, at most [`MOST_LABELS`], with so much effort. The findings stay
     /// (`stays`) until something else is asked, or [`Self::end`]: then the same can be asked again at once.
     #[inline(never)]
     pub fn step<M: Memory>(
@@ -433,7 +433,7 @@ pub enum Admission {
     Refused,
 }
 
-/// Whether a caller may call by a portal of this label. Both can tell each other; the callee is never tainted.
+/// Whether a caller may call by a portal of this label. Information flows both ways; the callee is never tainted.
 #[inline(never)]
 pub fn admit<M: Memory>(
     pool: &mut Pool<M>,
@@ -477,7 +477,7 @@ pub fn admit_plain(caller: &Labels, callee: &Labels) -> Option<bool> {
     }
 }
 
-/// Whether a domain may tell another one without tainting it.
+/// Whether information may flow from a domain to another one without tainting it.
 pub fn may_report<M: Memory>(pool: &mut Pool<M>, work: &mut Work, from: &Labels, to: &Labels) -> Result<bool, Stop> {
     Ok(work.is_below(pool, from.send, to.receive)? && work.is_no_taint(pool, from.send, to.send)?)
 }
@@ -539,7 +539,7 @@ pub fn may_make<M: Memory>(pool: &mut Pool<M>, work: &mut Work, parent: &Labels,
 pub enum NotGiven {
     /// The maker does not [own](may_make) what it would have to.
     NotOwned,
-    /// A domain could not [tell](may_report) its maker that it ends; an object could not be [changed](may_change) by its maker.
+    /// A domain could not [report](may_report) its end to its maker; an object could not be [changed](may_change) by its maker.
     Flow,
 }
 

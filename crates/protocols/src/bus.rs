@@ -20,7 +20,7 @@ codes! {
 
 /// Frames that a device may read and write, at most so many in one call.
 pub const MAX_FRAMES: usize = 64;
-/// Bytes of a device's configuration that are told, and of the masks of its six base registers.
+/// Bytes of a device's configuration that are passed, and of the masks of its six base registers.
 pub const CONFIGURATION_BYTES: usize = 256 + 6 * 4;
 
 /// The bus, for drivers.

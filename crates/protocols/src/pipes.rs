@@ -38,7 +38,7 @@ pub trait PipeSession {
     /// an entry that was given before does nothing there any more.
     #[stateful]
     fn end(&self, reads: u64, writes: u64) -> Result<Delegated, PipeError>;
-    /// Nobody reads any more: writers, also waiting ones, are told so.
+    /// Nobody reads any more: writers, also waiting ones, get an error.
     #[stateful]
     fn close_read(&self, pipe: u64) -> Result<(), PipeError>;
     /// Nobody writes any more: the remaining bytes can be read, then comes the end.

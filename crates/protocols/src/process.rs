@@ -1,4 +1,4 @@
-//! Programs: started, waited for, killed; and what the nucleus tells about the machine.
+//! Programs: started, waited for, killed; and the nucleus's records of the machine.
 
 pub use crate::parent::Force;
 use idl::{codes, interface};

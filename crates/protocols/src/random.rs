@@ -12,7 +12,7 @@ codes! {
 /// Bytes that one call gives, at most.
 pub const MAX_RANDOM: usize = 1024;
 
-/// In what `Random::sources` tells: the processor's instruction contributed to the seed.
+/// In the result of `Random::sources`: the processor's instruction contributed to the seed.
 pub const PROCESSOR: u64 = 1;
 /// As [`PROCESSOR`]: a device did.
 pub const DEVICE: u64 = 2;

@@ -1,7 +1,7 @@
 //! The time of day.
 //!
 //! Time that passes is the nucleus's ([`abi::op::CLOCK`]): it goes on whatever happens here, and is what waits,
-//! timeouts and ages of files use. The time of day is that plus an offset, which is told with how long it may be
+//! timeouts and ages of files use. The time of day is that plus an offset, which comes with how long it may be
 //! used without asking again. So a program that needs it often asks seldom, and a correction is seen soon all the same.
 
 use idl::{codes, interface, returns_struct};

@@ -1,4 +1,4 @@
-//! Which CPU runs what, when there are several: one [`Instance`] decides for one CPU, and the instances tell each other on
+//! Which CPU runs what, when there are several: one [`Instance`] decides for one CPU, and the instances publish their loads on
 //! the [`LoadTable`] what they could give away. Nobody decides for all.
 //!
 //! # Rules

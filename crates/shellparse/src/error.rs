@@ -76,7 +76,7 @@ impl fmt::Display for Error {
     }
 }
 
-/// A newline is told by its name.
+/// A newline is shown by its name.
 struct Shown(&'static str);
 
 impl fmt::Display for Shown {

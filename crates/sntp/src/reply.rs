@@ -1,4 +1,4 @@
-//! A request, and what its reply tells.
+//! A request, and the content of its reply.
 
 use core::fmt;
 
@@ -24,9 +24,9 @@ const NOT_SET: u8 = 3;
 /// From this stratum on nobody is synchronised.
 const MAX_STRATUM: u8 = 15;
 const SECOND: u64 = 1_000_000_000;
-/// A reply that was longer under way tells too little.
+/// A reply that was longer under way is too imprecise.
 const MAX_DELAY: u64 = 2 * SECOND;
-/// A server that is itself further off tells too little (RFC 5905, MAXDISP is sixteen times as much).
+/// A server that is itself further off is too imprecise (RFC 5905, MAXDISP is sixteen times as much).
 const MAX_ROOT_ERROR: u64 = SECOND;
 /// Seconds from 1900, where NTP's first era begins, to 1970.
 const FROM_1900: u64 = 2_208_988_800;

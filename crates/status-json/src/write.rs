@@ -21,7 +21,7 @@ pub struct Domain {
     pub restarts: Option<u64>,
 }
 
-/// Everything that is told, besides the lists.
+/// Everything that is reported, besides the lists.
 #[derive(Clone, Copy, Debug)]
 pub struct Machine {
     /// Where the frames are.

@@ -39,7 +39,7 @@ pub fn add<P: Timed>(root: Option<P>, item: P) -> Option<P> {
     as_root(merge(root, Some(item)))
 }
 
-/// Takes `item` out of its tree; if it was the root, `set_root` is told the new one.
+/// Takes `item` out of its tree; if it was the root, `set_root` gets the new one.
 pub fn remove<P: Timed>(item: P, set_root: impl FnOnce(Option<P>)) {
     let rest = merge(item.place().left.get(), item.place().right.get());
     let Some(mut parent) = item.place().up.get() else { return set_root(as_root(rest)) };

@@ -29,7 +29,7 @@ pub enum Flow {
 /// Why output was not taken.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Lost {
-    /// Nobody reads it any more, and nobody needs to be told.
+    /// Nobody reads it any more, which is no error.
     Closed,
     /// Another cause.
     Failed(String),

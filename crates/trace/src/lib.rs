@@ -86,7 +86,7 @@ kinds! {
     /// The thread goes on, in this domain.
     Run = 12,
     /// The thread stops, in this domain. First operand: 0 = it waits or has ended, otherwise the event that
-    /// `sched` is told (`abi::sched::Event`).
+    /// `sched` is entered with this event (`abi::sched::Event`).
     Stop = 13,
     /// The scheduler of this CPU, in this domain, is entered. First operand: the event.
     Schedule = 14,

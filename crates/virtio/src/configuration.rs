@@ -1,4 +1,4 @@
-//! The device's configuration space as the bus told it: a copy that can be read, and whose base registers can
+//! The device's configuration space as the bus gave it: a copy that can be read, and whose base registers can
 //! be measured, but through which nothing reaches the device.
 
 use protocols::bus::CONFIGURATION_BYTES;
@@ -16,7 +16,7 @@ pub struct Copy {
 }
 
 impl Copy {
-    /// From what the bus tells.
+    /// From the bytes that the bus gives.
     pub fn new(bytes: &[u8; CONFIGURATION_BYTES]) -> Self {
         let word = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
         Self {

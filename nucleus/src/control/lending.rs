@@ -1,6 +1,6 @@
 //! Priority inheritance: a waiter lends its priority to the activation that holds what it waits for.
 //!
-//! - A lock is the runtime's. P tells the nucleus which activation of the waiter's own domain holds it.
+//! - A lock is the runtime's. P names to the nucleus the activation of the waiter's own domain holds it.
 //! - A caller that waits for a free activation of a domain lends to one in use there that could continue.
 //! - The ceiling of a portal is lent to the called activation, for the length of the call.
 //!

@@ -18,7 +18,7 @@ use runtime::protocols::process::{ProcessClient, ProcessError};
 /// The program server.
 pub static PROC: ProcessClient<Connection<Given>> = ProcessClient(Connection::new(Given("proc")));
 
-/// Why it was not told.
+/// Why it was not reported.
 pub type Refusal = Failure<ProcessError>;
 
 /// Bytes of the largest record.

@@ -10,7 +10,7 @@ pub fn code() -> Region {
 /// Whether [`code`] is a frame that comes back when all have begun.
 pub const KEEPS_CODE: bool = false;
 
-/// Calls `found` with what the machine calls each CPU that can be used; gives how many more there are than are ever told. None: the
+/// Calls `found` with what the machine calls each CPU that can be used; gives how many more there are than are ever reported. None: the
 /// firmware has no list of them. `show` maps what the firmware left in memory.
 pub fn list(info: &BootInfo, show: &dyn Fn(u64, usize) -> Option<()>, found: impl FnMut(u32)) -> Option<u64> {
     unimplemented!()

@@ -18,7 +18,7 @@ pub const PRESERVED: [usize; 6] = [0; 6];
 pub const POINTER: usize = 0;
 
 impl Registers {
-    /// Where and how a thread starts: its message area is told besides.
+    /// Where and how a thread starts: its message area is passed besides.
     pub fn set_start(&self, pc: u64, sp: u64, message: u64) {
         unimplemented!()
     }

@@ -1,4 +1,4 @@
-//! Instructions that cost more on hardware than others, told by their bytes.
+//! Instructions that cost more on hardware than others, recognised by their bytes.
 //!
 //! Sources: Intel SDM volume 2 (opcodes) and volume 3, 9.3 (what serialises); Arm ARM (DDI 0487), C4.1 (encodings).
 
@@ -21,8 +21,8 @@ pub enum Class {
 /// How many classes there are.
 pub const CLASSES: usize = 5;
 
-/// A mark: an instruction that does nothing, by which a program tells us something. NOP with a displacement of 0x43410000 and the number of the mark
-/// (x86-64), MOVZ XZR with 0xca00 and the number (AArch64).
+/// A mark: an instruction that does nothing, by which a program signals us. NOP with a displacement of 0x43410000 and the number of the
+/// mark (x86-64), MOVZ XZR with 0xca00 and the number (AArch64).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mark {
     /// 1: counting begins.

@@ -152,11 +152,11 @@ static EMULATOR: OnceLock<Emulator> = OnceLock::new();
 static WATCHED: OnceLock<(Places, Option<String>)> = OnceLock::new();
 static HOLDS: Holds = Holds::new();
 static COUNT: [AtomicU64; COUNTS] = [const { AtomicU64::new(0) }; COUNTS];
-/// Where what the guest marks goes, if that is to be told.
+/// Where the marked counts go, if they are wanted.
 static MARKED: OnceLock<String> = OnceLock::new();
-/// Where goes which instructions were executed between marks, if that is to be told.
+/// Where the instructions executed between marks go, if they are wanted.
 static EXECUTED: OnceLock<String> = OnceLock::new();
-/// Where goes in which order instructions were executed, if that is to be told.
+/// Where the order of executed instructions goes, if it is wanted.
 static RECORDED: OnceLock<String> = OnceLock::new();
 static RECORD: Mutex<Record> = Mutex::new(Record::new());
 /// Those that were translated.
@@ -174,7 +174,7 @@ struct Marks {
     rows: Vec<Counts>,
 }
 
-/// An instruction of which it is told how often, or when, it is executed.
+/// An instruction whose executions are counted or recorded.
 struct Translation {
     /// How many were translated before it.
     number: u32,

@@ -13,7 +13,7 @@
 //! programs apart that have the same addresses.
 //!
 //! `-plugin libcounter.so,places=PATH`: a lock is watched; the file says where it is taken and given back: see [`holds`]. With
-//! `,results=PATH`, too, that file tells at the end how long it was held. All can be asked for at once.
+//! `,results=PATH`, too, that file says at the end how long it was held. All can be asked for at once.
 //!
 //! `-plugin libcounter.so,socket=PATH,recorded=PATH`: a client says from when on it is recorded in which order instructions are executed, and
 //! until when; then the file has it: see [`record`] and [`server`].
@@ -26,7 +26,7 @@
 //!
 //! # Versions
 //! The functions that a plugin may call are sought in the emulator when it loads us: until QEMU 8 all CPUs add to one number,
-//! and since QEMU 9 each to its own. [`qemu_plugin_version`] tells the emulator for which of the two we take it.
+//! and since QEMU 9 each to its own. [`qemu_plugin_version`] shows the emulator for which of the two we take it.
 //! Source: QEMU, `include/qemu/qemu-plugin.h` of 7.2 and 10.0.
 
 mod classes;

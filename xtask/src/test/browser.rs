@@ -2,7 +2,7 @@
 //!
 //! The machine serves; Chromium shows. Obvious faults of the page are measured: nothing sticks out, no text
 //! leaves its box or lies on another, everything can be read against what is behind it, the figures are those of
-//! `/status.json` and move, a connection that is lost is told and found again. Needs Chromium, so it runs with
+//! `/status.json` and move, a lost connection is reported and found again. Needs Chromium, so it runs with
 //! `--soak` or when it is named.
 
 use super::report::Report;
@@ -118,7 +118,7 @@ fn looks_right(browser: &mut Browser, address: &str) -> Result<()> {
 /// The errors of the page, as a list of texts: the body of a function in the page.
 const MEASURE: &str = include_str!("measure.js");
 
-/// The page shows what `/status.json` tells: each domain once, in the picture and in the table, with its name and
+/// The page shows the content of `/status.json`: each domain once, in the picture and in the table, with its name and
 /// its restarts; a component that died has come back, and the page counted it.
 fn reports_the_truth(browser: &mut Browser, address: &str) -> Result<()> {
     browser.open(&format!("{address}/status"))?;
@@ -152,7 +152,7 @@ fn reports_the_truth(browser: &mut Browser, address: &str) -> Result<()> {
     // So do loads, of which each is a share.
     let loads = "[...document.querySelectorAll('#cpus p:first-child span')].every(load => /^([0-9.]+ %|did not start)$/.test(load.textContent))";
     browser.wait_for(loads, SEEN)?;
-    // Pointing at a box tells whom it can call.
+    // Pointing at a box shows its possible callees.
     browser.value("document.querySelector('[data-key=\"c httpd 1\"]').focus()")?;
     browser.wait_for("/httpd can call .*netd \\(net.*Threads: \\d+ on CPU \\d/.test($('story').textContent)", SEEN)?;
     browser.wait_for("document.querySelectorAll('.box.near').length > 2", SEEN)

@@ -6,7 +6,7 @@
 //! And a portal call and return takes as many instructions that cost more than others as the book says.
 //!
 //! Another one has a second processor do something while the first one holds what passes for a lock: of the
-//! instructions that the plugin then tells, none may be the second one's.
+//! instructions that the plugin then reports, none may be the second one's.
 
 use super::report::Report;
 use crate::bench;

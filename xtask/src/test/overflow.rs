@@ -1,5 +1,5 @@
 //! The kernel stack has an end: in a copy of the tree the nucleus is made to call itself without end. It meets the page below its
-//! stack, which is never mapped, tells so from another stack, with the names of its functions, and the machine stops.
+//! stack, which is never mapped, reports so from another stack, with the names of its functions, and the machine stops.
 //!
 //! On x86-64 an NMI can come between the instruction of a system call and `swapgs`, while GS is still the user's: in another copy
 //! an instruction that raises one stands there, and the nucleus says that place.

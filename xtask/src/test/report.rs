@@ -84,7 +84,7 @@ impl Report {
         all
     }
 
-    /// Prints the slowest tests, what failed, and the closing line, which continuous integration reads; tells the exit status.
+    /// Prints the slowest tests, what failed, and the closing line, which continuous integration reads; gives the exit status.
     pub fn finish(&self) -> u8 {
         println!();
         for (took, name) in self.slowest() {

@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use trace::{Record, Records};
 
 impl Story {
-    /// The story that these bytes tell in this window.
+    /// The story in these bytes, in this window.
     pub fn read(bytes: &[u8], window: &Window) -> Result<Self> {
         let records = in_order(&bytes[..window.end().min(bytes.len())])?;
         let cpus = records.iter().map(|(_, record)| record.cpu).collect::<BTreeSet<_>>();

@@ -24,7 +24,7 @@ pub struct Recorder {
     chains: Chains,
     /// By CPU: its activity.
     now: BTreeMap<u8, Doing>,
-    /// The CPU of the record that is told.
+    /// The CPU of the present record.
     cpu: u8,
     time: u64,
     open: bool,
@@ -260,7 +260,7 @@ impl Recorder {
         let place = self.story.spans.len();
         let span = self.open.then_some(place);
         if let (Who::Thread(thread, _), true) = (who, self.open) {
-            // It stopped elsewhere, though what comes after it there is told later.
+            // It stopped elsewhere, though the later records from there come afterwards.
             self.halt_where(|doing| matches!(doing.who, Who::Thread(other, _) if other == thread));
         }
         self.now.insert(self.cpu, Doing { who, span });

@@ -1,4 +1,4 @@
-//! Stories of a few records, told as they are, in part, and wrongly.
+//! Stories of a few records: whole, in part, and wrong.
 
 use super::labels::Labels;
 use super::perfetto;

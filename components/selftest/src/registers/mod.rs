@@ -692,7 +692,7 @@ fn upcall(unit: bool) -> Result<(), &'static str> {
     reported(&pager, true, [address, pc, code, 0, 0], 0)
 }
 
-/// A page fault tells an address where `npciii>i` has the constant of its entry.
+/// A page fault reports an address where `npciii>i` has the constant of its entry.
 fn forged(unit: bool) -> Result<(), &'static str> {
     let shape = Owned::new(op::shape_new(Entry::SPECIAL, b"npciii>i").map_err(text)?);
     let mut faulting = Child::new(0, unit, event::FAULT, |_| ()).map_err(text)?;

@@ -334,7 +334,7 @@ fn entry_goes(turn: &mut Turn, goes: Goes) -> Result<(), &'static str> {
     match turn.when {
         Before => hold(result == refused, "not refused")?,
         Asleep | Busy | After => hold(result == 0, "the call under way was disturbed")?,
-        // Of an entry that is being removed it is also told that it was revoked.
+        // For an entry that is being removed the error may also be `Revoked`.
         Race => one_of(result, &[0, refused, Error::Revoked as u64])?,
     }
     gate.open(0)

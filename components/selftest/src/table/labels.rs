@@ -75,7 +75,7 @@ const TIMEOUT: u64 = Error::Timeout as u64;
 enum Change {
     /// It is tainted more than others accept, or than they are: that forbids.
     Taint,
-    /// It accepts no more than it was told so far: that forbids nothing.
+    /// It accepts no more than it got so far: that forbids nothing.
     Narrow,
     /// It would accept less than pages have that it sees: nothing changes.
     Refused,

@@ -327,7 +327,7 @@ fn borrower_dies(turn: &mut Turn) -> Result<(), &'static str> {
     let kill = |borrower: &Child| op::domain_kill(borrower.domain.entry(), 5).map_err(text);
     let victim = play(turn, 2, move || call(entry, mode, its), |_| borrower.as_ref().map_or(Ok(()), kill))?;
     if matches!(turn.when, Asleep | Race) {
-        // A caller that waits in a dead domain is told when the domain is removed.
+        // A caller that waits in a dead domain is notified when the domain is removed.
         drop(borrower.take());
     }
     let result = victim.finish()?;

@@ -124,7 +124,7 @@ fn an_update_is_waited_for() {
 
 #[test]
 fn an_update_between_two_registers_is_noticed() {
-    // The clock goes to 2026-02-01 00:00:00 after any number of reads; never is half of each told.
+    // The clock goes to 2026-02-01 00:00:00 after any number of reads; no result mixes halves of both.
     let after = Registers { seconds: 0, minutes: 0, hours: 0, day: 1, month: 2, ..GOOD };
     for reads in 0..40 {
         let mut count = 0;

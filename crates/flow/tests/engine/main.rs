@@ -341,7 +341,7 @@ fn a_question_that_is_not_at_its_end() {
     let low = label(Level::Zero, Level::Two);
     let high = label(Level::One, Level::Three);
     let lowest = label(Level::Zero, Level::One);
-    // May it tell? The first may, the others not: by what the other accepts, and by how tainted the other is.
+    // May it report? The first may, the others not: by what the other accepts, and by how tainted the other is.
     let asked = [(low, high, high, true), (high, high, low, false), (low, lowest, high, false)];
     let mut place = Unfinished::NONE;
     let mut ask = |pool: &mut Pool<Heap>, send, other, receive| {

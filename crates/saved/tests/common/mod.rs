@@ -65,7 +65,7 @@ impl Memory {
     }
 }
 
-/// Kills are no failures that are told of.
+/// Kills are no failures to report.
 pub fn quiet() {
     let report = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {

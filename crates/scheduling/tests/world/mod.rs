@@ -49,7 +49,7 @@ pub struct Nucleus {
     /// Hand-overs made and refused.
     pub handed: u64,
     pub refused: u64,
-    /// Woken while an instance is at work, which then is told to look again.
+    /// Woken while an instance is at work, which then must look again.
     pub surprise: Option<usize>,
 }
 

@@ -62,7 +62,7 @@ fn start() -> Result<(), String> {
         Err(error) => return Err(error.to_string()),
     }
     let line: Entry = bus.interrupt().map_err(|error| error.to_string())?.into();
-    // Nobody raises it: it tells the bus of our end.
+    // Nobody raises it: its end shows ours to the bus.
     let life = op::semaphore_new(Entry::OWN, 0).map_err(|error| error.to_string())?;
     let device = Device::new(&bus, Delegate::entry(life.0, abi::rights::USE))?;
     let semaphore = op::semaphore_new(Entry::OWN, 0).map_err(|error| error.to_string())?;

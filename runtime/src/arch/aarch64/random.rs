@@ -12,7 +12,7 @@ pub struct RandomInstruction(());
 const TRIES: usize = 10;
 
 impl RandomInstruction {
-    /// `None` if this processor has none: users cannot ask it what it has, so the nucleus tells.
+    /// `None` if this processor has none: users cannot ask it what it has, so the nucleus reports it.
     pub fn new() -> Option<Self> {
         let features: u64;
         // SAFETY: only reads a register.

@@ -124,7 +124,7 @@ fn frames(before: &Reading, reported: &Reading, after: &Reading) -> Result<()> {
     // Every frame in use was taken at boot or is charged to one domain; frames that a domain passed on are charged to it too.
     let charged: u64 = reported.domains.values().map(|domain| domain.charged).sum();
     let passed = reported.domains.values().filter(|domain| domain.name != ROOT).map(|domain| domain.limit).sum::<u64>();
-    // Accounts that no domain has (the vault's, and the parts into which `proc` divides its own) pass on more than is told here.
+    // Accounts that no domain has (the vault's, and the parts into which `proc` divides its own) pass on more than is shown here.
     let [sum, known] = [charged + reported.frames.boot, reported.frames.charged + passed];
     let most: u64 = reported.domains.values().filter(|domain| domain.name == "proc").map(|domain| domain.limit).sum();
     ensure!(

@@ -18,7 +18,7 @@ const AFTERWARDS: usize = 200;
 /// How exactly an instant of the machine is known.
 const BLUR: Duration = Duration::from_millis(100);
 
-/// A kill, as the machine tells it.
+/// A kill, as the machine reports it.
 struct Reported {
     victim: String,
     /// On the machine's clock.

@@ -75,7 +75,7 @@ fn reader(site: &Site) -> Result<()> {
     }
 }
 
-/// Sends a byte now and then: after a while it is told that this takes too long.
+/// Sends a byte now and then: after a while the answer says that this takes too long.
 fn writer(site: &Site) -> Result<()> {
     // The server's time begins when it takes the connection.
     let start = Instant::now();

@@ -5,7 +5,7 @@ use core::arch::naked_asm;
 use abi::layout::ENTRY_BYTES;
 use abi::op;
 
-/// Writes where it is told, and ends well if it can.
+/// Writes to the given address, and ends well if it can.
 ///
 /// # Safety
 /// Only for the thread of a child.
@@ -14,7 +14,7 @@ pub unsafe extern "C" fn write() -> ! {
     naked_asm!("str x0, [x0]", "mov x0, xzr", "mov x8, {exit}", "svc #0", "udf #0", exit = const op::EXIT * ENTRY_BYTES)
 }
 
-/// Reads where it is told, and ends with what it read as status.
+/// Reads the given address, and ends with the value as status.
 ///
 /// # Safety
 /// Only for the thread of a child.

@@ -13,7 +13,7 @@ const ROUNDING: u32 = 22;
 /// Exceptions that came, in FPSR.
 const EXCEPTIONS: u64 = 0x1f;
 
-/// Makes registers that tell this value.
+/// Makes registers derived from this value.
 pub fn set(value: u64) {
     let [_, _, control, status] = expected(value);
     // SAFETY: this domain may use the unit, and compiled code does not.

@@ -5,7 +5,7 @@ use core::arch::naked_asm;
 use abi::layout::ENTRY_BYTES;
 use abi::op;
 
-/// Writes where it is told, and ends well if it can.
+/// Writes to the given address, and ends well if it can.
 ///
 /// # Safety
 /// Only for the thread of a child.
@@ -14,7 +14,7 @@ pub unsafe extern "C" fn write() -> ! {
     naked_asm!("mov [rdi], rdi", "xor edi, edi", "mov eax, {exit}", "syscall", "ud2", exit = const op::EXIT * ENTRY_BYTES)
 }
 
-/// Reads where it is told, and ends with what it read as status.
+/// Reads the given address, and ends with the value as status.
 ///
 /// # Safety
 /// Only for the thread of a child.

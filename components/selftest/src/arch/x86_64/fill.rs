@@ -52,7 +52,7 @@ pub fn name(index: usize) -> &'static str {
     NAMES.get(index).copied().unwrap_or("an x87 or SSE register")
 }
 
-/// Registers that tell this seed, for a block that is seen at `block`.
+/// Registers derived from this seed, for a block that is seen at `block`.
 pub fn given(seed: u64, block: u64) -> State {
     let mut state: State = core::array::from_fn(|index| seed.wrapping_mul(0x1_0001_0101) ^ (index as u64 + 1) << 24);
     state[BASE] = block;

@@ -8,7 +8,7 @@ pub type Registers = [u64; 4];
 /// All clear.
 pub const CLEAR: Registers = [0, 0, 0x1f80, 0x37f];
 
-/// Makes registers that tell this value.
+/// Makes registers derived from this value.
 pub fn set(value: u64) {
     let control = 0x1f80u32 | (value as u32 & 3) << 13;
     // SAFETY: this domain may use the unit, and compiled code does not.
