@@ -233,7 +233,7 @@ fn text(word0: u64, bytes: &[u8]) -> &str {
 }
 
 /// The nucleus did not carry a call to where a stub leads. If nobody is there any more, the call ends as it would without us. The stub stays:
-/// who made our portal may make it again.
+/// the maker of our portal may make it again.
 fn fail(error: Error) -> Protocol {
     if matches!(error, Error::PeerDied | Error::Revoked | Error::Empty) {
         server::abandon();

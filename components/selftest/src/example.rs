@@ -142,7 +142,7 @@ enum Action<'a> {
     Cleans(u64),
 }
 
-/// Runs the example: what comes of each action.
+/// Runs the example: gives the outcome of each action.
 pub fn run() -> Result<String, String> {
     let text = |error: Error| error.text();
     let world = World::new().map_err(text)?;

@@ -1,5 +1,5 @@
 //! The nucleus does what the [specification](flow::specification) of labels says: domains with labels at random do steps at random, each in a
-//! call of ours. What comes of a step, and the labels afterwards, are compared. A step can be a call to another domain, which does a step.
+//! call of ours. The outcome of a step, and the labels afterwards, are compared. A step can be a call to another domain, which does a step.
 //!
 //! We own everything and accept everything, so we may always call them. Each CPU has a maker and its domains, at the same time.
 
