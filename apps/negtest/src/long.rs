@@ -227,7 +227,7 @@ fn wait_gone() -> Result<(), String> {
     NEVER_RAISED.store(goes.entry().0, Ordering::SeqCst);
     let threads = crowd(|_| {
         let outcome = op::p(Entry(NEVER_RAISED.load(Ordering::SeqCst)), NEVER);
-        DONE.fetch_add(u64::from(outcome == Err(Error::PeerDied)), Ordering::SeqCst);
+        DONE.fetch_add(u64::from(outcome == Err(Error::Removed)), Ordering::SeqCst);
     })?;
     let count = threads.len() as u64;
     drop(goes);

@@ -64,6 +64,9 @@ pub fn refused(error: Error) -> ProcessError {
     match error {
         Error::AccountExhausted | Error::NoFrames | Error::TableFull => ProcessError::NoMemory,
         Error::BadArgument => ProcessError::BadLaunch,
-        error => crate::child::failed("labels", error),
+        error => {
+            log_for_caller!("labels: {error}");
+            ProcessError::Failed
+        }
     }
 }
