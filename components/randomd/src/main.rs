@@ -39,7 +39,7 @@ impl State {
         for ((name, outcome), bit) in SOURCE_NAMES.iter().zip(outcome).zip(0..) {
             match outcome {
                 Err(cause) if before >> bit & 1 != 0 || self.pool.seeds() == 0 => {
-                    runtime::log!("{name} is not used any more: {cause}");
+                    runtime::log!("{name} does not count as a seed any more: {cause}");
                 }
                 Ok(true) if before >> bit & 1 == 0 => runtime::log!("seeded by {name}"),
                 _ => {}

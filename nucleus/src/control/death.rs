@@ -8,8 +8,8 @@ use crate::report::log::{self, Part};
 use crate::report::trace;
 use abi::info::status;
 
-/// Kills the domain: nothing runs in it from here on. Its callers get `PeerDied`. Its callees continue as orphans once it is
-/// removed. The death semaphore that its maker set, if any, gets a V.
+/// Kills the domain: nothing runs in it from here on. A caller gets `PeerDied` when its thread next resumes, or when the domain is removed.
+/// Callees continue as orphans from its removal on. The death semaphore that its maker set is signalled if labels allow it.
 pub fn die(domain: Ref<Domain>, status: u64) {
     let held = domain.held();
     if domain.is_dead() {

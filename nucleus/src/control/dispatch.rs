@@ -183,7 +183,8 @@ pub fn dispatch(held: Held, what: u64, number: u64) -> Reply {
     }
 }
 
-/// The thread with that number, if it can run on this CPU. With [`IDLE`], idles.
+/// The thread with that number, if it can run on this CPU. Does not return for [`IDLE`], nor for an orphan thread that runs. Migrates a
+/// thread that may not run on this CPU.
 #[inline(always)]
 fn chosen(cpu: Ref<Cpu>, number: u64) -> Link<Thread> {
     let held = cpu.held();
@@ -222,8 +223,9 @@ fn refuse(held: Held) -> Reply {
     Err(Error::NotRunnable).into()
 }
 
-/// A thread that was dispatched although there were unread words runs for this part of a scheduler's patience: 195 µs.
-const MOMENTS: u64 = 128;
+/// A thread that was dispatched although there were unread words runs for this part of a scheduler's patience: 78 µs. If it blocks
+/// before, the next one is preempted instead, which loses nothing: it goes on with its slice.
+const SHORT_SLICES: u64 = 128;
 
 /// As [`dispatch`], if the scheduler's ring has unread words. That is refused, but not always: other CPUs can post words
 /// without a pause. A hand-over comes to an end by itself.
@@ -236,8 +238,8 @@ fn dispatch_unread(cpu: Ref<Cpu>, number: u64) -> Reply {
     } else if cpu.words_read_of.replace(dispatches) != dispatches {
         cpu.words_read.set(read);
     } else if read.wrapping_sub(cpu.words_read.get()) >= MOST_READ {
-        cpu.moment_ends.set(timer::now() + seats(held).patience.get() / MOMENTS);
-        timer::arm_no_later_than(held, cpu.moment_ends.get());
+        cpu.short_slice_ends.set(timer::now() + seats(held).patience.get() / SHORT_SLICES);
+        timer::arm_no_later_than(held, cpu.short_slice_ends.get());
         return chosen(cpu, number).map_or_else(|| refuse(held), |thread| run_rarely(thread));
     }
     counters::all(held).again.up();

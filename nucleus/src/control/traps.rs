@@ -114,13 +114,13 @@ fn after_interrupt(held: Held) -> ! {
         timer::arm_no_later_than(held, cpu.patience_ends.get());
     } else if seats(held).taken.get() == 0 {
         // Before a scheduler takes its seat, one thread runs until it ends.
-    } else if cpu.preempt.get() || cpu.seat.get().is_none() || now >= cpu.moment_ends.get() {
-        cpu.moment_ends.set(u64::MAX);
+    } else if cpu.preempt.get() || cpu.seat.get().is_none() || now >= cpu.short_slice_ends.get() {
+        cpu.short_slice_ends.set(u64::MAX);
         give_way(held, Event::Preempted)
     } else if now >= thread.slice_end.get() {
         give_way(held, Event::SliceEnded)
     } else {
-        timer::arm_no_later_than(held, thread.slice_end.get().min(cpu.moment_ends.get()));
+        timer::arm_no_later_than(held, thread.slice_end.get().min(cpu.short_slice_ends.get()));
     }
     go_on(held)
 }

@@ -92,7 +92,7 @@ pub struct Cpu {
     /// Low bits of the value of `counts.dispatches` to which `words_read` refers.
     pub words_read_of: Cell<u32>,
     /// Time at which a thread is preempted that was dispatched although there were unread words; `u64::MAX` = none.
-    pub moment_ends: Cell<u64>,
+    pub short_slice_ends: Cell<u64>,
     /// Root of the tree of deadlines set on this CPU.
     pub deadlines: Cell<Link<Activation>>,
     /// Time for which the timer is armed (ticks); `u64::MAX` = not armed.
@@ -199,7 +199,7 @@ impl Cpu {
             extensions_of: Cell::new(0),
             words_read: Cell::new(0),
             words_read_of: Cell::new(0),
-            moment_ends: Cell::new(u64::MAX),
+            short_slice_ends: Cell::new(u64::MAX),
             deadlines: Cell::new(None),
             armed: Cell::new(u64::MAX),
             idle_since: Cell::new(0),

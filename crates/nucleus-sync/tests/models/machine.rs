@@ -62,6 +62,8 @@ pub struct Cpu {
     pub domain: AtomicU32,
     /// Touched by the holder of the lock.
     left: Plain<Left>,
+    /// Waits for the lock, and does not say so: who has the lock and waits for this CPU waits for ever.
+    is_stuck: AtomicBool,
 }
 
 /// Ordinary memory: two that touch it at the same time, one of them to change it, are found out.
@@ -88,6 +90,8 @@ pub struct Machine {
     pub lock: Lock,
     pub cpus: [Cpu; 3],
     pub fault: Fault,
+    /// Nobody sends an interrupt any more.
+    is_over: AtomicBool,
 }
 
 /// Runs a model: the body is that of CPU 0, which starts the others.
@@ -124,9 +128,11 @@ impl Machine {
     pub fn new(fault: Fault) -> Arc<Self> {
         let cpu = || {
             let (interrupt, domain) = (AtomicBool::new(false), AtomicU32::new(0));
-            Cpu { quiescent: Quiescent::new(), interrupt, domain, left: Plain::default() }
+            let (left, is_stuck) = (Plain::default(), AtomicBool::new(false));
+            Cpu { quiescent: Quiescent::new(), interrupt, domain, left, is_stuck }
         };
-        Arc::new(Self { lock: Lock::new(), cpus: [cpu(), cpu(), cpu()], fault })
+        let is_over = AtomicBool::new(false);
+        Arc::new(Self { lock: Lock::new(), cpus: [cpu(), cpu(), cpu()], fault, is_over })
     }
 
     /// A slow entry: the lock is ours. Takes the work left to this CPU meanwhile.
@@ -147,7 +153,9 @@ impl Machine {
         if self.fault == Fault::RunsTooEarly {
             cpu.quiescent.begin();
             cpu.quiescent.end();
+            cpu.is_stuck.store(true, Ordering::Relaxed);
             self.lock.wait(relax());
+            cpu.is_stuck.store(false, Ordering::Relaxed);
             return cpu.take_left();
         }
         if self.fault == Fault::LooksTooEarly {
@@ -190,6 +198,14 @@ impl Machine {
         match self.fault {
             Fault::StopsNone => {}
             Fault::DoesNotWait => self.send(which),
+            Fault::RunsTooEarly => {
+                let (cpu, mut relax) = (&self.cpus[which], relax());
+                let look = || {
+                    assert!(!cpu.is_stuck.load(Ordering::Relaxed), "two CPUs wait for each other");
+                    relax()
+                };
+                cpu.quiescent.stop(|| self.send(which), look);
+            }
             _ => self.cpus[which].quiescent.stop(|| self.send(which), relax()),
         }
     }
@@ -228,10 +244,22 @@ impl Machine {
         left
     }
 
+    /// From now on nobody sends an interrupt.
+    pub fn end(&self) {
+        self.is_over.store(true, Ordering::Release);
+    }
+
     /// Does nothing until an interrupt comes.
     pub fn wait_for_interrupt(&self, me: usize) {
-        wait_for(&self.cpus[me].interrupt);
-        self.cpus[me].interrupt.swap(false, Ordering::Relaxed);
+        let (interrupt, mut relax) = (&self.cpus[me].interrupt, relax());
+        loop {
+            let is_over = self.is_over.load(Ordering::Acquire);
+            if interrupt.swap(false, Ordering::Relaxed) {
+                return;
+            }
+            assert!(!is_over, "nobody wakes it");
+            relax();
+        }
     }
 
     /// Sleeps until an interrupt comes; then the lock is ours.

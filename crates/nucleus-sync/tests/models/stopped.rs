@@ -77,7 +77,7 @@ fn who_does_not_wait_disturbs() {
 }
 
 #[test]
-#[should_panic(expected = "Model exceeded maximum number of branches")]
+#[should_panic(expected = "two CPUs wait for each other")]
 fn loud_before_it_has_the_lock() {
     explore(Some(3), || model(Fault::RunsTooEarly, 1));
 }
