@@ -3,6 +3,7 @@
 use abi::{Error, layout, rights};
 use idl::{Delegate, Failure, Protocol};
 use protocols::pipes::{PipeEndClient, PipeError, PipeSessionClient, PipesClient};
+use protocols::stream::StreamError;
 
 use crate::connection::{Connection, Direct, Given, Source};
 use crate::entry::Owned;
@@ -27,7 +28,10 @@ impl Source for Own {
             Err(Failure::Transport(error)) => Err(error),
             // Of a server that dies just now the entry cannot be delivered.
             Err(Failure::Protocol(Protocol::NotDelivered)) => Err(Error::Revoked),
-            Err(_) => Err(Error::Full),
+            Err(Failure::Refused(PipeError::Flow)) => Err(Error::Flow),
+            Err(Failure::Refused(PipeError::NoMemory)) => Err(Error::NoFrames),
+            Err(Failure::Refused(PipeError::Full)) => Err(Error::Full),
+            Err(_) => Err(Error::Unknown),
         }
     }
     fn service(&self) -> &str {
@@ -49,7 +53,9 @@ pub fn give(domain: Entry, reads: u64, writes: u64) -> Result<(), Failure<PipeEr
         let end = end(reads, writes)?;
         let domain = Delegate::entry(domain.0, rights::COPY | rights::WRITE);
         let given = PipeEndClient(Direct(end.entry())).give(domain, (layout::FIRST_FREE + stream) as u64);
-        given.map_err(|error| error.map(|_| PipeError::NoSuchPipe))?;
+        given.map_err(|error| {
+            error.map(|error| if error == StreamError::Flow { PipeError::Flow } else { PipeError::NotADomain })
+        })?;
     }
     Ok(())
 }

@@ -47,7 +47,9 @@ impl Source for Path<'_> {
             // Of a server that dies just now the entry cannot be delivered.
             Err(Failure::Protocol(Protocol::NotDelivered)) => Err(abi::Error::Revoked),
             Err(Failure::Refused(FileError::Flow)) => Err(abi::Error::Flow),
-            Err(_) => Err(abi::Error::NotMapped),
+            Err(Failure::Refused(FileError::Confined)) => Err(abi::Error::Confined),
+            Err(Failure::Refused(FileError::NotFound)) => Err(abi::Error::Removed),
+            Err(_) => Err(abi::Error::Unknown),
         }
     }
     fn service(&self) -> &str {
@@ -149,6 +151,9 @@ fn of_file(failure: Failure<FileError>) -> Failure<StreamError> {
         FileError::ReadOnly => StreamError::NotWritable,
         FileError::NoSpace => StreamError::NoSpace,
         FileError::Flow => StreamError::Flow,
+        FileError::TooLarge => StreamError::TooLarge,
+        FileError::Stale | FileError::NotFound => StreamError::Removed,
+        FileError::Confined => StreamError::Confined,
         _ => StreamError::Failed,
     })
 }

@@ -61,6 +61,7 @@ pub const OF_PROGRAMS: Excuses = Excuses {
         (Error::TooLate, "only a holder of the machine makes room for threads; the test runtime tries that"),
         (Error::BadSpecification, "only a holder of the machine makes shapes; the test shapes tries that"),
         (Error::NotOffered, "only a holder of the machine makes shapes; the test shapes tries that"),
+        (Error::AllThreads, "only a holder of the machine makes room for threads; no test makes it for all"),
         (Error::Withheld, "only a holder of the machine maps registers; the test runtime tries that"),
         (Error::NotItsPorts, "only drivers have ports; the test runtime tries that"),
         (Error::NoScheduler, "only a scheduler hands threads over; see tests/unseen.toml"),

@@ -236,7 +236,7 @@ fn many() -> Result<String, String> {
     let own = Delegate::entry(Entry::DOMAIN.0, ALL_RIGHTS);
     for _ in 0..TIMES {
         for refused in [parent.equip(own), parent.publish_for_program("many", own)] {
-            if refused != Err(Failure::Refused(ParentError::NotAllowed)) {
+            if refused != Err(Failure::Refused(ParentError::NotForPrograms)) {
                 return Err(format!("a domain: {refused:?}"));
             }
         }
@@ -246,7 +246,7 @@ fn many() -> Result<String, String> {
         }
     }
     end(ChildClient(Direct(child("null", 256).map_err(text)?.entry())))?;
-    Ok(format!("refused: {}", ParentError::NotAllowed))
+    Ok(format!("refused: {}", ParentError::NotForPrograms))
 }
 
 /// Waits that were refused, and those that began.

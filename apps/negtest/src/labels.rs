@@ -325,7 +325,7 @@ fn inherited() -> Result<String, String> {
     expect("the taint", one.ask(SEND, handle, THREE), Ok(0))?;
     expect("a child that it could not talk to", one.ask(SPAWN, handle, THREE), Err(Error::Flow))?;
     let trusted = Child::with_flags(operations::DOMAIN_TRUSTED).map(drop);
-    expect("a child that owns everything", trusted, Err(Error::NotOwned))?;
+    expect("a child that owns everything", trusted, Err(Error::NotTrusted))?;
     one.end()?;
     op::label_send(handle, ONE).map_err(text)?;
     Ok("it is as tainted, and owns nothing".to_string())

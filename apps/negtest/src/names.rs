@@ -246,11 +246,11 @@ fn private() -> Result<String, String> {
 fn others() -> Result<String, String> {
     let parent = ParentClient(Direct(Entry::PARENT));
     let service = service()?;
-    let refused = Err(Failure::Refused(ParentError::NotAllowed));
+    let refused = Err(Failure::Refused(ParentError::NotForPrograms));
     expect("for a program", parent.publish_for_program("negtest-other", give(&service)), refused)?;
     let domain = Delegate::entry(Entry::DOMAIN.0, runtime::abi::rights::ALL);
     expect("a portal for a domain", parent.equip(domain), refused)?;
     let own = Connection::new(Name("negtest-other")).entry().map(drop);
     expect("its name", own, Err(runtime::abi::Error::Empty))?;
-    Ok(format!("refused: {}", ParentError::NotAllowed))
+    Ok(format!("refused: {}", ParentError::NotForPrograms))
 }

@@ -7,6 +7,7 @@ use smoltcp::iface::SocketHandle;
 use smoltcp::phy::ChecksumCapabilities;
 use smoltcp::socket::dns::{self, GetQueryResultError, StartQueryError};
 use smoltcp::socket::{icmp, udp};
+use smoltcp::time::Duration;
 use smoltcp::wire::{DnsQueryType, Icmpv4Packet, Icmpv4Repr, Icmpv6Packet, Icmpv6Repr, IpAddress, Ipv6Address};
 
 use crate::demux::endpoint;
@@ -18,6 +19,8 @@ use crate::socket::{Datagrams, Echo, Inbox, Kind, PACKETS, Socket, What};
 use crate::stack::Stack;
 use crate::tcp::wire;
 
+/// For so long the library waits for a name server before it asks the next one (`RETRANSMIT_TIMEOUT` of its `socket::dns`).
+const SILENCE: Duration = Duration::from_secs(10);
 /// Bytes of an echo request's header.
 const ECHO_HEADER: usize = 8;
 
@@ -207,6 +210,9 @@ impl Stack {
     /// Asks for a name.
     pub fn resolve(&mut self, session: Number, token: u32, name: &str, six: bool) -> Result<Number, NetError> {
         self.claim(session, What::Query)?;
+        if self.dns_servers == 0 {
+            return Err(NetError::Unreachable);
+        }
         let kind = if six { DnsQueryType::Aaaa } else { DnsQueryType::A };
         // Identifier and port come from a generator of its own: see there.
         let mut newborn = self.links.newborn(Medium::Ethernet, self.now());
@@ -215,7 +221,7 @@ impl Stack {
             StartQueryError::NoFreeSlot => NetError::Full,
             _ => NetError::BadName,
         })?;
-        let number = self.add_other(session, token, Kind::Query(query));
+        let number = self.add_other(session, token, Kind::Query(query, self.now()));
         if number.is_err() {
             self.common.set.get_mut::<dns::Socket<'_>>(self.dns).cancel_query(query);
         }
@@ -226,8 +232,8 @@ impl Stack {
     /// Takes the addresses of a name; the query is gone then.
     pub fn addresses(&mut self, number: Number, into: &mut [u8]) -> Result<usize, NetError> {
         let socket = self.sockets.get_mut(number).ok_or(NetError::Closed)?;
-        let Kind::Query(query) = &socket.kind else { return Err(NetError::Closed) };
-        let query = *query;
+        let Kind::Query(query, since) = &socket.kind else { return Err(NetError::Closed) };
+        let (query, since) = (*query, *since);
         let found = match self.common.set.get_mut::<dns::Socket<'_>>(self.dns).get_query_result(query) {
             Err(GetQueryResultError::Pending) => {
                 socket.armed |= READABLE;
@@ -237,7 +243,9 @@ impl Stack {
         };
         self.others.retain(|other| *other != number);
         self.take(number);
-        let found = found.map_err(|_| NetError::NotFound)?;
+        // The library does not say why a query failed. It gives up only after each server was silent for so long.
+        let is_silent = self.now() - since >= SILENCE * self.dns_servers as u32;
+        let found = found.map_err(|_| if is_silent { NetError::TimedOut } else { NetError::NotFound })?;
         let mut bytes = 0;
         for (place, address) in into.chunks_exact_mut(16).zip(&found) {
             let address: Ipv6Address = match address {
@@ -259,7 +267,7 @@ impl Stack {
                 self.common.remove(own.handle);
             }
             Kind::Echo(own) => self.common.remove(own.handle),
-            Kind::Query(query) => self.common.set.get_mut::<dns::Socket<'_>>(self.dns).cancel_query(query),
+            Kind::Query(query, _) => self.common.set.get_mut::<dns::Socket<'_>>(self.dns).cancel_query(query),
             Kind::Listener(_) | Kind::Flow(_) => {}
         }
     }

@@ -7,6 +7,7 @@ use protocols::net::{Endpoint, NetError};
 use smoltcp::iface::{SocketHandle, SocketSet};
 use smoltcp::socket::{dns, tcp, udp};
 use smoltcp::storage::{PacketBuffer, PacketMetadata};
+use smoltcp::time::Instant;
 
 use crate::client::Client;
 use crate::demux::Key;
@@ -40,8 +41,8 @@ pub enum Kind {
     Datagrams(Box<Datagrams>),
     /// ICMP echo.
     Echo(Box<Echo>),
-    /// A name that is asked for.
-    Query(dns::QueryHandle),
+    /// A name that is asked for, since that time.
+    Query(dns::QueryHandle, Instant),
 }
 
 /// The kinds of objects that are counted.
@@ -68,7 +69,7 @@ impl Kind {
             Self::Listener(_) => What::Listener,
             Self::Flow(_) => What::Flow,
             Self::Datagrams(_) | Self::Echo(_) => What::Port,
-            Self::Query(_) => What::Query,
+            Self::Query(..) => What::Query,
         }
     }
 }

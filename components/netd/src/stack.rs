@@ -70,6 +70,8 @@ pub struct Stack {
     dhcp: SocketHandle,
     /// Asks for names.
     pub dns: SocketHandle,
+    /// Name servers.
+    pub dns_servers: usize,
     /// Since when there is no address.
     asks_since: Instant,
     common_deadline: u64,
@@ -154,6 +156,7 @@ pub fn open() -> Result<(), Failure<NicError>> {
         nothing: SocketSet::new(Vec::new()),
         dhcp,
         dns,
+        dns_servers: 0,
         asks_since: instant(op::clock()),
         common_deadline: 0,
         next_sweep: 0,
@@ -258,6 +261,7 @@ impl Stack {
                 let servers: Vec<IpAddress> = lease.dns_servers.iter().map(|server| (*server).into()).collect();
                 let (address, router) = (lease.address, lease.router);
                 self.set_address(Some(address), router);
+                self.dns_servers = servers.len();
                 self.common.set.get_mut::<dns::Socket<'_>>(self.dns).update_servers(&servers);
             }
             Some(dhcpv4::Event::Deconfigured) => {
@@ -326,7 +330,7 @@ impl Stack {
                 self.common.set.get::<icmp::Socket<'_>>(echo.handle).can_recv() || !echo.local.is_empty()
             }
             // Whether it is answered can only be asked once: its client asks.
-            Kind::Query(_) => true,
+            Kind::Query(..) => true,
             _ => false,
         };
         if readable {

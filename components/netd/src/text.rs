@@ -92,7 +92,7 @@ fn line(stack: &mut Stack, number: u64) -> Option<String> {
             put(0, format_args!("icmp echo"));
             put(here, format_args!("{} ", echo.identifier));
         }
-        Kind::Query(_) => put(0, format_args!("dns  asked")),
+        Kind::Query(..) => put(0, format_args!("dns  asked")),
     }
     let session = socket.session;
     match stack.sessions.get(session).and_then(|session| session.owner) {

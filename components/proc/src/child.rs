@@ -63,7 +63,7 @@ static MOST: AtomicUsize = AtomicUsize::new(0);
 
 /// Divides our account, once, when we have all that we need from the start.
 pub fn divide_account() -> Result<(), Error> {
-    let own = domain_record(op::domain_number(Entry::DOMAIN)? + 1).ok_or(Error::Empty)?;
+    let own = domain_record(op::domain_number(Entry::DOMAIN)? + 1).ok_or(Error::AtEnd)?;
     let left = (own.limit - own.charged).saturating_sub(OWN_FRAMES + KEPT_FRAMES);
     let more = left / FRAMES_OF_OWN;
     MOST.store(FEW + (more * OF_A_FRAME) as usize, Ordering::Relaxed);

@@ -138,7 +138,7 @@ impl ProcessServer for Processes {
             Failure::Refused(ParentError::StaysDead) => ProcessError::StaysDead,
             Failure::Refused(ParentError::NoStandby) => ProcessError::NoStandby,
             Failure::Refused(ParentError::NoSuchComponent) => ProcessError::NoSuchDomain,
-            Failure::Refused(ParentError::NotAllowed) => ProcessError::NotAllowed,
+            Failure::Refused(ParentError::NotHolder) => ProcessError::NotAllowed,
             error => child::failed("roottask", error),
         })
     }
@@ -277,13 +277,13 @@ impl ParentServer for Parent {
     fn publish_for_program(&self, _badge: u64, _name: &str, service: Delegated) -> Result<(), ParentError> {
         // Programs start no programs of their own: we do, for them.
         drop(Owned::new(service.into()));
-        Err(ParentError::NotAllowed)
+        Err(ParentError::NotForPrograms)
     }
 
     fn equip(&self, _badge: u64, domain: Delegated) -> Result<(), ParentError> {
         // Nobody counts the domains that programs make.
         drop(Owned::new(domain.into()));
-        Err(ParentError::NotAllowed)
+        Err(ParentError::NotForPrograms)
     }
 
     fn vault(&self, _badge: u64) -> Result<Delegate, ParentError> {
@@ -292,11 +292,11 @@ impl ParentServer for Parent {
 
     fn kill(&self, _badge: u64, _domain: u64, _force: Force) -> Result<(), ParentError> {
         // Programs have the interface `Process` for this.
-        Err(ParentError::NotAllowed)
+        Err(ParentError::NotForPrograms)
     }
 
     fn programs(&self, _badge: u64, _position: u64, _into: &mut [u8]) -> Result<(usize, u64), ParentError> {
-        Err(ParentError::NotAllowed)
+        Err(ParentError::NotForPrograms)
     }
 
     fn compartments(&self, _badge: u64, _position: u64, _into: &mut [u8]) -> Result<(usize, u64), ParentError> {

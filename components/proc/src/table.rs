@@ -198,7 +198,7 @@ pub fn reserve_name(number: u64, name: &str) -> Result<(), ParentError> {
     if others.any(|process| process.services.iter().any(|(known, _)| known == name)) {
         return Err(ParentError::Taken);
     }
-    let services = table.services(number).ok_or(ParentError::NotAllowed)?;
+    let services = table.services(number).ok_or(ParentError::Gone)?;
     if services.iter().all(|(known, _)| known != name) {
         if services.len() >= MAX_PROGRAM_SERVICES {
             return Err(ParentError::Full);

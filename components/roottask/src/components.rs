@@ -348,7 +348,7 @@ fn devices(component: &Component) -> Result<Devices, String> {
 pub fn kill(asks: u16, domain: u64, force: Force) -> Result<(), ParentError> {
     // The holder of the machine entry could stop it as well.
     if !holds_machine(asks) {
-        return Err(ParentError::NotAllowed);
+        return Err(ParentError::NotHolder);
     }
     let boot = [(records::first(), memory::SIGMA0_DOMAIN), (records::own(), Entry::DOMAIN)];
     if let Some((_, entry)) = boot.into_iter().find(|(number, _)| *number == domain) {

@@ -47,7 +47,7 @@ impl ParentServer for Parent {
     fn equip(&self, badge: u64, domain: Delegated) -> Result<(), ParentError> {
         let domain = Owned::new(domain.into());
         if !plan::holds_machine(component_of(badge)) {
-            return Err(ParentError::NotAllowed);
+            return Err(ParentError::NotHolder);
         }
         services::equip(domain);
         Ok(())
@@ -100,7 +100,7 @@ fn publish(badge: u64, name: &str, service: Delegated, publisher: Publisher) -> 
     let asks = component_of(badge);
     // A call of an instance that is dead must not happen to the one that runs.
     if running::domain_of_instance(instance_of(badge)).is_none() {
-        return Err(ParentError::NotAllowed);
+        return Err(ParentError::Gone);
     }
     let publisher = match (publisher, plan::owner_of(name)) {
         (Publisher::Component, Some(owner)) if owner.number == asks && owner.is_private(name) => Publisher::Hidden,

@@ -135,13 +135,13 @@ fn seats() -> Result<(), &'static str> {
     // One that accepts all taints, and one that owns all handles, are not enough either.
     let levels = [(ONE, THREE), (STAR, TWO)];
     let usual = made(0)?;
-    hold(seat(&usual, PROGRAM_START, 0) == Err(Error::NotOwned), "a usual domain has a seat")?;
+    hold(seat(&usual, PROGRAM_START, 0) == Err(Error::NotTrusted), "a usual domain has a seat")?;
     for (send, receive) in levels {
         let [send, receive] = [send, receive].map(|level| op::label_new(LabelFrom::Level(level)).map(Owned::new));
         let (send, receive) = (send.map_err(text)?, receive.map_err(text)?);
         let domain = made(0)?;
         op::domain_set_labels(domain.entry(), send.entry(), receive.entry(), false).map_err(text)?;
-        hold(seat(&domain, PROGRAM_START, 0) == Err(Error::NotOwned), "a domain that is not trusted has a seat")?;
+        hold(seat(&domain, PROGRAM_START, 0) == Err(Error::NotTrusted), "a domain that is not trusted has a seat")?;
     }
     Ok(())
 }

@@ -408,7 +408,7 @@ fn taken() -> Result<(), &'static str> {
         hold(parent.publish_for_program(name, delegate()).is_err(), "it has programs")?;
     }
     let domain = Delegate::entry(Entry::DOMAIN.0, abi::rights::ALL);
-    hold(parent.equip(domain) == Err(Failure::Refused(ParentError::NotAllowed)), "it has domains")?;
+    hold(parent.equip(domain) == Err(Failure::Refused(ParentError::NotHolder)), "it has domains")?;
     parent.publish("selftest", delegate()).map_err(say)?;
     parent.publish("selftest", delegate()).map_err(say)?;
     // The names are where they were.
@@ -494,7 +494,7 @@ fn essential() -> Result<(), &'static str> {
     }
     hold(refused("selftest", ProcessError::StaysDead)?, "another error of what stays dead")?;
     let by_ourselves = ParentClient(Direct(Entry::PARENT)).kill(domain("console")?, Force::Forced);
-    hold(by_ourselves == Err(Failure::Refused(ParentError::NotAllowed)), "a component without the machine kills")
+    hold(by_ourselves == Err(Failure::Refused(ParentError::NotHolder)), "a component without the machine kills")
 }
 
 fn pipe() -> Result<(), &'static str> {

@@ -47,7 +47,7 @@ errors! {
     18 Occupied "the destination is in use"
     19 TableFull "no free index in the portal table"
     20 SameDomain "the domain itself: memory goes to others only"
-    21 NoCaller "there is no call to return from"
+    21 NoCaller "nobody called"
     22 NoThreads "the machine has no room for one more thread or domain: end some"
     23 NotAccepted "the receiver takes no delegated entry"
     24 NotRunnable "the thread is not waiting to be dispatched"
@@ -104,6 +104,8 @@ errors! {
     75 TooLate "a scheduler has a seat already"
     76 NoTearing "the receiver takes no torn pages"
     77 BadControl "the portal takes no such control word"
+    78 NotTrusted "only for a domain that owns all handles"
+    79 AllThreads "there is room for as many threads as there can be"
 }
 
 impl Error {

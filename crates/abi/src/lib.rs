@@ -170,7 +170,7 @@ impl Control {
 
 /// The expectations of the caller of a portal without a control word. A server chooses the portals to it: they must not take words,
 /// registers, memory or entries of callers that do not know of that, nor forget a deadline. So a caller says in the control word what it
-/// expects ([`Control::expecting`]), and a portal that passes more or less refuses the call: [`Error::BadArgument`]. A portal with a control
+/// expects ([`Control::expecting`]), and a portal that passes more or less refuses the call: [`Error::BadControl`]. A portal with a control
 /// word refuses it, too.
 pub mod expect {
     /// These of the words 0 to 4 go there: a bit for each.

@@ -59,7 +59,7 @@ macro_rules! operations {
     DOMAIN_NEW domain_new(account: Account WRITE, flags: Flags, index_to_fill: Fill, name: Number "8 bytes", more_of_name: Number "8 bytes")
         -> Index, Full {
         BadArgument: "an unknown flag";
-        NotOwned: "DOMAIN_TRUSTED, and the caller does not own all handles itself";
+        NotTrusted: "DOMAIN_TRUSTED, and the caller is not trusted itself";
         TooNested: "domains made by domains, levels above" MAX_NESTING;
         AccountThreads: "the thread that carries its orphans";
         NoThreads: "the same";
@@ -92,7 +92,7 @@ macro_rules! operations {
     /// Adds an activation to the domain's pool. The receive index is where entries delegated to it are put.
     ACTIVATION_NEW activation_new(domain: Domain CONTROL, stack_top: Address, receive: Index "0 = no entry is accepted") -> Number "address of the message area", Full {
         BadAddress: "the stack top is no user address";
-        TooManyActivations: "activations of the domain, more than" MAX_ACTIVATIONS;
+        TooManyActivations: "in a domain that takes windows, more than 32", "activations of the domain, more than" MAX_ACTIVATIONS;
         AccountExhausted: "too few frames for activation, message area and page tables";
         NoFrames: "no free frame for these";
     }
@@ -104,7 +104,7 @@ macro_rules! operations {
         BadAddress: "instruction or stack top is no user address";
         AccountThreads: "threads and domains that the account and those above it pay for";
         NoThreads: "threads and domains of the machine";
-        TooManyActivations: "activations of the domain, more than" MAX_ACTIVATIONS;
+        TooManyActivations: "in a domain that takes windows, more than 32", "activations of the domain, more than" MAX_ACTIVATIONS;
         AccountExhausted: "too few frames for thread, activation, message area and page tables";
         NoFrames: "no free frame for these";
     }
@@ -219,8 +219,8 @@ macro_rules! operations {
     /// ready and was taken out of a ring, belongs to that CPU from now on and goes to its ring. No operand is looked up.
     DISPATCH dispatch(what: Number, thread_number: Number) -> Nothing "comes back only from a handing over", Dispatch {
         NotScheduler: "the caller does not schedule this CPU";
-        Again: "the ring holds entries that were not read";
-        NotRunnable: "no such thread, it is not ready, or another CPU's", "to be handed over: it stands in a ring still";
+        Again: "the ring holds entries that were not read", "threads of a hand-over are still to be posted";
+        NotRunnable: "no such thread, it is not ready, or another CPU's", "it was migrated", "to be handed over: it stands in a ring still";
         NotThere: "the CPU to hand over to";
         NoScheduler: "of the CPU to hand over to";
         OtherCpu: "to be handed over";
@@ -308,13 +308,13 @@ macro_rules! ways {
         SET_SCHEDULER domain_set_scheduler(domain: Domain CONTROL; seat: Number "1 = as standby, else 256 · CPU", entry_address: Address, stack_top: Address) -> Number "address of the ring" {
             BadArgument: "an unknown bit";
             NotThere: "the CPU";
-            NotOwned: "the domain has other labels than S = {★} and R = {3}";
+            NotTrusted: "the domain has other labels than S = {★} and R = {3}";
             Empty: "nothing stands at index" SPECIAL;
             Revoked: "what stood there was revoked: index" SPECIAL;
             WrongKind: "no machine stands at index" SPECIAL;
             NoRight: "no CONTROL for the machine at index" SPECIAL;
             BadAddress: "entry address or stack top is no user address";
-            TooManyActivations: "activations of the domain, more than" MAX_ACTIVATIONS;
+            TooManyActivations: "in a domain that takes windows, more than 32", "activations of the domain, more than" MAX_ACTIVATIONS;
             AccountExhausted: "too few frames for activation, ring and page tables";
             NoFrames: "no free frame for these";
         }
@@ -375,7 +375,8 @@ macro_rules! ways {
         }
         /// Makes an entry for I/O ports.
         MACHINE_PORTS machine_ports(machine: Machine WRITE; ports: Number "first + 65,536 · count", index_to_fill: Fill) -> Index {
-            BadArgument: "no ports, or beyond the last";
+            BadArgument: "no ports";
+            NotThere: "ports beyond the last";
         }
         /// V on the semaphore whenever the log grows.
         MACHINE_LOG_SEMAPHORE machine_log_semaphore(machine: Machine WRITE; semaphore: Semaphore WRITE) -> Nothing {}
@@ -387,7 +388,7 @@ macro_rules! ways {
         }
         /// Maps a page of device registers in the caller, readable and writable, never cached. It can be mapped on like any page.
         MACHINE_DEVICE machine_device(machine: Machine WRITE CONTROL; physical: Address, address: Address) -> Nothing {
-            BadArgument: "no address of a page, or 2^40 or more";
+            BadArgument: "physical: 2^40 or more";
             Withheld: "RAM, or what firmware keeps in the megabyte behind it", "interrupt controllers and timers";
             BadAddress: "no page of user space";
             NotAligned: "no address of a page";
@@ -420,7 +421,7 @@ macro_rules! ways {
         /// Makes room for [`crate::THREADS_OF_A_PAGE`] more threads, for good. The caller's account pays a frame.
         MACHINE_THREADS machine_threads(machine: Machine WRITE CONTROL;) -> Number "threads for which there is room now, that of number 0, which nobody has, included" {
             TooLate: "a scheduler has its seat, or stands by";
-            NoThreads: "there is room for all numbers of threads";
+            AllThreads: "there is room for all numbers of threads";
             AccountExhausted: "no frame left for it";
             NoFrames: "no free frame for it";
         }
@@ -447,7 +448,6 @@ macro_rules! ways {
         /// A handle that nobody had before, of which the caller is the owner: S(handle) is ★.
         LABEL_HANDLE label_handle(;) -> Number "the handle" {
             NoKey: "no key was set, of which handles come";
-            Flow: "a call that the domain needs would be forbidden";
             NoHandles: "all handles were given out";
             TooManyHandles: "handles with like bits, more than a label has room for";
             TooManyChanges: "changes of the domain's labels, more than 2^28";
@@ -457,7 +457,7 @@ macro_rules! ways {
         LABEL_SEND label_send(; handle: Number, level: Number) -> Nothing {
             BadArgument: "a handle of more than 61 bits", "a level above 4";
             NotOwned: "S(handle) is higher";
-            Flow: "the domain's handler of page faults or exceptions does not accept it";
+            Flow: "the domain's handler of page faults or exceptions, or its maker, does not accept it", "a page that it sees has a label that it could not read";
             TooManyHandles: "handles with like bits, more than a label has room for";
             TooManyChanges: "changes of the domain's labels, more than 2^28";
         }
@@ -465,7 +465,7 @@ macro_rules! ways {
         LABEL_RECEIVE label_receive(; handle: Number, level: Number) -> Nothing {
             BadArgument: "a handle of more than 61 bits", "a level above 4";
             NotOwned: "R(handle) is lower";
-            Flow: "the domain's handler of page faults or exceptions would not be accepted";
+            Flow: "the domain's handler of page faults or exceptions, or a domain that it made, would not be accepted", "a page that it sees has a label that it could not read";
             TooManyHandles: "handles with like bits, more than a label has room for";
             TooManyChanges: "changes of the domain's labels, more than 2^28";
         }

@@ -28,7 +28,7 @@ codes! {
     pub enum NamesError {
         1 NotFound "no service of this name"
         2 BadName "not a valid service name"
-        3 Full "too many names"
+        3 Full "too many shapes of portals"
         4 Gone "the service is not there at present"
         5 NotAllowed "only roottask gives and takes names: publish through your parent"
         6 BadSpecification "no portals are made of this specification: dmesg says why"

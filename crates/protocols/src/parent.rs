@@ -19,6 +19,9 @@ codes! {
         12 Flow "names are everybody's: a tainted program publishes none, a tainted component each once"
         13 NotTrusted "only for components that are `trusted` in the system description"
         14 Failed "it could not be done: dmesg says why"
+        15 NotForPrograms "only for components: this is a program"
+        16 NotHolder "only for the component that has the machine"
+        17 Gone "the caller does not run any more"
     }
 }
 

@@ -18,6 +18,7 @@ codes! {
         4 HasCompartment "the pipe has something in it, or another compartment"
         5 Flow "a tainted program makes no pipes, and closes none"
         6 NoMemory "no memory is left for pipes: end a program (ps, kill)"
+        7 NotADomain "not a domain that takes the ends of a pipe"
     }
 }
 

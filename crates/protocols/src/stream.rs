@@ -17,6 +17,9 @@ codes! {
         10 Flow "its compartment forbids it: `explain` says why"
         11 TooManyWaits "too many calls wait there: end one (ps, kill)"
         12 Awaited "another call waits at this end of the pipe"
+        13 TooLarge "the file would be too large"
+        14 Removed "the file was removed"
+        15 Confined "not on the list of what this program may do with files"
     }
 }
 

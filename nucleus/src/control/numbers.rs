@@ -33,7 +33,7 @@ pub fn add_page(account: Ref<Account>) -> Result<usize, Error> {
     let held = account.held();
     let count = count(held);
     if count == MAX_THREADS {
-        return Err(Error::NoThreads);
+        return Err(Error::AllThreads);
     }
     own::show_threads(held, TABLE + count * 8, account.allocate_clear_apart(Use::Kernel)?);
     THREADS.get(held).added.update(|added| added + 1);

@@ -24,7 +24,7 @@ pub fn take_seat(domain: Ref<Domain>, entry: u64, stack: u64, which: u64) -> Res
     let target = usize::try_from(which >> 8).ok().and_then(|number| cpu::of(held, number)).ok_or(Error::NotThere)?;
     // A scheduler sees when the threads of all domains run, whatever taints these.
     if !owns_all(&domain.labels()) {
-        return Err(Error::NotOwned);
+        return Err(Error::NotTrusted);
     }
     activation::check_address(entry)?;
     let activation = activation::new(domain, stack)?;

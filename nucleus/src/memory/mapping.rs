@@ -261,7 +261,10 @@ pub fn map_device_page(domain: Ref<Domain>, address: u64, physical: u64) -> Resu
     let held = domain.held();
     const PHYSICAL_END: u64 = 1 << 40;
     let frame = (physical / 4096) as Frame;
-    if !physical.is_multiple_of(4096) || physical >= PHYSICAL_END {
+    if !physical.is_multiple_of(4096) {
+        return Err(Error::NotAligned);
+    }
+    if physical >= PHYSICAL_END {
         return Err(Error::BadArgument);
     }
     if frames::may_be_ram(held, frame) || memory::is_of_interrupts(physical) {

@@ -47,7 +47,7 @@ fn labels_of_child(operands: &Operands, account: Ref<Account>, trusted: bool) ->
     let own = operands.own().labels();
     if trusted {
         // Only a domain that owns all handles can make another one that does.
-        return if owns_all(&own) { Ok(TRUSTED) } else { Err(Error::NotOwned.into()) };
+        return if owns_all(&own) { Ok(TRUSTED) } else { Err(Error::NotTrusted.into()) };
     }
     if let Some(plain) = rules::inherit_plain(&own) {
         return Ok(plain);
@@ -364,8 +364,11 @@ pub fn machine(operands: &Operands) -> Outcome {
         }
         op::MACHINE_PORTS => {
             let (first, count) = (value & 0xffff, value >> 16);
-            if count == 0 || first + count > memory::PORTS {
+            if count == 0 {
                 return Err(Error::BadArgument.into());
+            }
+            if first + count > memory::PORTS {
+                return Err(Error::NotThere.into());
             }
             let (place, index) = operands.vacancy(operands.own(), 3)?;
             place.fill(Content::plain(Kind::IoPorts, value), None)?;

@@ -169,7 +169,11 @@ pub fn io(held: Held, ports: u64, offset: u64, value: u64, _: u64, direction: u6
         Err(error) => return Err(error).into(),
     };
     let (first, count) = (entry.word0.get() & 0xffff, entry.word0.get() >> 16);
-    let bytes = if direction >= op::IO_READ_LONG { 4 } else { 1 };
+    let bytes = match direction {
+        op::IO_READ | op::IO_WRITE => 1,
+        op::IO_READ_LONG | op::IO_WRITE_LONG => 4,
+        _ => return Err(Error::BadArgument).into(),
+    };
     if offset >= count || count - offset < bytes {
         return Err(Error::NotItsPorts).into();
     }
@@ -184,12 +188,11 @@ pub fn io(held: Held, ports: u64, offset: u64, value: u64, _: u64, direction: u6
         }
         // SAFETY: the entry gives the caller all four ports, with the effects of a read on their device.
         op::IO_READ_LONG => Ok(unsafe { memory::port_read_long(port) } as u64).into(),
-        op::IO_WRITE_LONG => {
+        _ => {
             // SAFETY: the entry gives the caller all four ports, with the effects of a write on their device.
             unsafe { memory::port_write_long(port, value as u32) };
             Ok(0).into()
         }
-        _ => Err(Error::BadArgument).into(),
     }
 }
 

@@ -22,6 +22,8 @@ pub const fn reason(error: Error) -> &'static str {
         Error::Cancelled => const { Error::Cancelled.text_alone() },
         Error::Flow => const { Error::Flow.text_alone() },
         Error::WindowGone => const { Error::WindowGone.text_alone() },
+        Error::IsScheduler => const { Error::IsScheduler.text_alone() },
+        Error::WrongKind => const { Error::WrongKind.text_alone() },
         Error::Occupied => const { Error::Occupied.text_alone() },
         _ => "refused for another reason",
     }

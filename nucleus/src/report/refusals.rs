@@ -9,7 +9,9 @@ use abi::op::COUNT;
 use core::cell::Cell;
 
 /// For each operation a bit for each error.
-static SEEN: Nucleus<[Cell<u64>; COUNT]> = Nucleus::new([const { Cell::new(0) }; COUNT]);
+static SEEN: Nucleus<[Cell<u128>; COUNT]> = Nucleus::new([const { Cell::new(0) }; COUNT]);
+
+const _: () = assert!(Error::ALL.len() < u128::BITS as usize);
 
 /// The operation of this number ends with this error. A number that is no operation is ignored.
 #[inline(always)]

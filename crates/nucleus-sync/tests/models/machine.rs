@@ -254,12 +254,13 @@ impl Machine {
         let (interrupt, mut relax) = (&self.cpus[me].interrupt, relax());
         loop {
             let is_over = self.is_over.load(Ordering::Acquire);
-            if interrupt.swap(false, Ordering::Relaxed) {
-                return;
+            if interrupt.load(Ordering::Relaxed) {
+                break;
             }
             assert!(!is_over, "nobody wakes it");
             relax();
         }
+        interrupt.swap(false, Ordering::Relaxed);
     }
 
     /// Sleeps until an interrupt comes; then the lock is ours.
