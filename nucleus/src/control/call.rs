@@ -140,7 +140,7 @@ fn wait_for_activation(caller: Ref<Activation>, entry: Ref<Entry>, deadline: u64
     if caller.frame.get() != SavedFrame::Full {
         caller.repeat_system_call();
     }
-    dispatch::pause(held);
+    dispatch::yield_lock(held);
     // If the callee is gone, the restarted call is refused.
     let Some(callee) = entry.callee() else { caller.leave() };
     if let Some(thread) = caller.thread.get() {

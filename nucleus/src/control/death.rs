@@ -31,7 +31,7 @@ pub fn die(domain: Ref<Domain>, status: u64) {
     }
 }
 
-/// Makes all other CPUs leave a dead domain; none is on a fast path into it.
+/// Stops each other CPU, so that no fast path into the dead domain is under way. Those that run in it must recheck.
 fn leave_all(domain: Ref<Domain>) {
     let held = domain.held();
     for other in cpu::others(held) {
@@ -53,10 +53,11 @@ pub fn die_step(domain: Ref<Domain>, status: u64) -> bool {
     !reports
 }
 
-/// Logs the death of the domain once, with the reason if `writer` has composed it.
+/// Logs the death of the domain once, with the reason if `writer` has composed it: the address of the activation that began
+/// a line with [`log::begin`]; 0 = none.
 pub fn report_death(domain: Ref<Domain>, status: u64, writer: usize) {
     let held = domain.held();
-    // Tainted domains may not write to the log, not even by dying.
+    // A tainted domain may not write to the log: its death counts as logged.
     if flows::may_change(domain).is_err() {
         domain.death_reported.set(true);
     }
@@ -65,7 +66,7 @@ pub fn report_death(domain: Ref<Domain>, status: u64, writer: usize) {
     }
 }
 
-/// Logs where a domain was when it died, if `writer` has composed that and labels allow it.
+/// Logs where a domain was when it died, if labels allow it and `writer`, as for [`report_death`], has composed that.
 pub fn report_place(domain: Ref<Domain>, writer: usize) {
     if flows::may_change(domain).is_ok() {
         log::finish(domain.held(), log::part_of(domain), writer);

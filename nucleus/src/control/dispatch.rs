@@ -1,4 +1,9 @@
 //! The choice of what runs next on a CPU: entering `sched`, running and blocking threads, idling, leaving the nucleus.
+//!
+//! All of this holds the nucleus lock, except the entries that wait for it (`lock_wait_with`, `lock_wait_given`). Leaving for
+//! user mode and sleeping release it. A function with the result `!` drops the kernel stack, and what ran resumes later from
+//! its activation alone. So its caller has saved the registers that [`SavedFrame`] names, and borrows nothing. The same holds
+//! for functions that may not return, such as [`preemption_point`].
 
 use super::chain::{self, fail_call, take_off_orphan, unlink_top};
 use super::ready::{hand_over_step, hand_over_to, has_more, is_unread, move_away, rank_again, seats, words_read};
@@ -13,8 +18,8 @@ use abi::Error;
 use abi::rights::Kind;
 use abi::sched::{Event, IDLE, MOST_READ, RUN};
 
-/// A light operation that succeeded is preempted at its end.
-pub fn precede_from_operation(held: Held) {
+/// Ends a light operation with success, then preempts its thread.
+pub fn preempt_after_operation(held: Held) {
     if let Some(activation) = cpu::this(held).activation.get() {
         activation.set_result(Ok(0));
     }
@@ -138,7 +143,7 @@ fn enter_specially(event: u64, word: u64, seat: Ref<Activation>) -> ! {
 fn boot_next(held: Held) -> ! {
     match seats(held).boot_successor.take() {
         Some(thread) => run_rarely(thread),
-        None => panic!("the last boot thread ended before a scheduler sat"),
+        None => panic!("the last boot thread ended before a scheduler took a seat"),
     }
 }
 
@@ -204,7 +209,8 @@ fn chosen(cpu: Ref<Cpu>, number: u64) -> Link<Thread> {
     None
 }
 
-/// Runs an orphan thread whose turn it is; migrates another thread, which may not run on this CPU any more.
+/// If the thread carries orphans, runs the one whose turn it is. Otherwise migrates the thread: it may no longer run on this
+/// CPU.
 #[cold]
 #[inline(never)]
 fn turn_or_move(cpu: Ref<Cpu>, thread: Ref<Thread>) {
@@ -227,8 +233,9 @@ fn refuse(held: Held) -> Reply {
 /// before, the next one is preempted instead, which loses nothing: it goes on with its slice.
 const SHORT_SLICES: u64 = 128;
 
-/// As [`dispatch`], if the scheduler's ring has unread words. That is refused, but not always: other CPUs can post words
-/// without a pause. A hand-over comes to an end by itself.
+/// As [`dispatch`], if the scheduler's ring has unread words: refused with `Again`, so that the scheduler reads them first.
+/// Other CPUs might post for ever, so after [`MOST_READ`] words it may run a thread anyway, for a short slice. A hand-over,
+/// of which each call does a step, needs no such limit: it is finite.
 #[cold]
 fn dispatch_unread(cpu: Ref<Cpu>, number: u64) -> Reply {
     let held = cpu.held();
@@ -246,7 +253,8 @@ fn dispatch_unread(cpu: Ref<Cpu>, number: u64) -> Reply {
     Err(Error::Again).into()
 }
 
-/// As [`run`], for an orphan thread: an orphan whose turn is over goes behind those that wait. That is a step of its own.
+/// As [`run`], for an orphan thread. If the turn of its orphan is over, only requeues the orphan: `sched` must dispatch the
+/// thread again.
 #[cold]
 fn run_orphan(thread: Ref<Thread>) {
     if !thread.fresh.get() && !chain::take_turns(thread) {
@@ -307,7 +315,7 @@ fn unwind(thread: Ref<Thread>) -> ! {
         }
     }
     if thread.carries_orphans && chain::turn_to_next(thread) {
-        // At the head of its queue.
+        // `Preempted`: `sched` puts the thread at the head of its queue.
         give_way(held, Event::Preempted)
     }
     thread.ended.set(!thread.carries_orphans);
@@ -318,7 +326,7 @@ fn unwind(thread: Ref<Thread>) -> ! {
 pub fn idle(held: Held) -> ! {
     let cpu = cpu::this(held);
     chain::called_or_not(held);
-    rest(held, true);
+    begin_idle(held);
     trace::idle(held);
     if cfg!(feature = "checked") {
         let runs_here = |thread: Ref<Thread>| thread.runs.get() == Runs::Running && thread.cpu.get() == cpu;
@@ -350,8 +358,8 @@ pub fn idle(held: Held) -> ! {
 
 /// Ends the idle time of the CPU.
 pub fn wake_up(held: Held) -> ! {
-    rest(held, false);
-    // This entry covers all changes made meanwhile.
+    end_idle(held);
+    // Entering `sched` rechecks everything.
     cpu::this(held).needs_recheck.set(false);
     enter(held, Event::Choose, 0)
 }
@@ -390,25 +398,25 @@ pub fn go_on(held: Held) -> ! {
     }
 }
 
-/// Lets interrupts and other CPUs in. If any wait, this does not return: the running activation resumes later from what it has
-/// saved, which must be complete.
+/// Releases the lock to CPUs that wait for it, and admits interrupts. Does not return if either was pending: the activation
+/// resumes from its saved state, which must be complete.
 pub fn preemption_point(held: Held) {
     if lock::is_wanted() {
         lock::pass();
         // SAFETY: nothing is borrowed, and nothing on the stack is needed any more.
-        unsafe { assembly::go_on_afresh() }
+        unsafe { assembly::go_on_with_empty_stack() }
     }
     window(held);
 }
 
-/// As [`preemption_point`], if the caller relies on the saved state only: when only other CPUs want the lock, this returns
-/// after they had it.
-pub fn pause(held: Held) {
+/// As [`preemption_point`], for a caller that relies on the saved state only: returns after other CPUs had the lock, unless
+/// this CPU needs to recheck.
+pub fn yield_lock(held: Held) {
     if lock::is_wanted() {
         lock::pass();
         if cpu::this(held).needs_recheck.get() {
             // SAFETY: nothing is borrowed, and nothing on the stack is needed: the activation has saved what resumes later.
-            unsafe { assembly::go_on_afresh() }
+            unsafe { assembly::go_on_with_empty_stack() }
         }
     }
     window(held);
@@ -421,20 +429,24 @@ fn window(held: Held) {
     cpu::this(held).window.set(false);
 }
 
-/// Begins or ends the idle time of the CPU.
-pub fn rest(held: Held, is_idle: bool) {
+/// Begins the idle time of this CPU.
+fn begin_idle(held: Held) {
     let cpu = cpu::this(held);
-    let now = timer::now();
-    if is_idle {
-        cpu.idle_since.set(now);
-    } else {
-        cpu.counts.idle.update(|value| value + (now - cpu.idle_since.get()));
-    }
-    cpu.idle.set(is_idle);
+    cpu.idle_since.set(timer::now());
+    cpu.idle.set(true);
 }
 
-/// As [`lock::wait`], for a system call by `entry` with this code (0: that of a portal). Returns if the entry is the same; if
-/// not, the saved registers of the activation restart the call.
+/// Ends the idle time of this CPU, and counts it.
+pub fn end_idle(held: Held) {
+    let cpu = cpu::this(held);
+    let now = timer::now();
+    cpu.counts.idle.update(|value| value + (now - cpu.idle_since.get()));
+    cpu.idle.set(false);
+}
+
+/// As [`lock::wait`], for a system call by `entry`. `code` is the address of the entry's code, or 0 if that is portal code,
+/// which is compared by its shape. Returns if the entry is the same; if not, the saved registers of the activation restart
+/// the call.
 #[unsafe(no_mangle)]
 extern "C" fn lock_wait_with(entry: Ref<Entry>, code: usize) {
     // Emptying the entry changes only its code until this CPU is stopped, which cannot happen before it waits.
@@ -454,7 +466,7 @@ fn keep_shape(entry: Ref<Entry>) -> usize {
     entry.shape()
 }
 
-/// As [`lock::wait`], for a V that was made already.
+/// As [`lock::wait`], for a V already counted on the fast path.
 #[unsafe(no_mangle)]
 extern "C" fn lock_wait_given() -> ! {
     go_on(wait_in_call())

@@ -96,7 +96,7 @@ const DIES: u64 = STACK_ENDS + 1;
 pub fn condemned(activation: Ref<Activation>) -> ! {
     let held = activation.held();
     loop {
-        dispatch::pause(held);
+        dispatch::yield_lock(held);
         let (step, words) = (activation.registers.status(), activation.registers.words());
         let owner = activation.address();
         let mut next = step + 1;

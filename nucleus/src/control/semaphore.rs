@@ -74,7 +74,7 @@ extern "C" fn semaphore_wake(semaphore: Ref<Semaphore>) -> Reply {
         }
     }
     if precedes {
-        dispatch::precede_from_operation(held);
+        dispatch::preempt_after_operation(held);
     }
     Ok(0).into()
 }

@@ -1,6 +1,6 @@
 //! Traps: faults, exceptions, interrupts.
 
-use super::dispatch::{enter, give_way, go_on, idle, rest, wake_up};
+use super::dispatch::{end_idle, enter, give_way, go_on, idle, wake_up};
 use super::ready::{is_unread, seats};
 use super::seats::PATIENCE_MICROSECONDS;
 use super::{chain, deadline, death, fault, interrupt};
@@ -89,7 +89,7 @@ fn after_interrupt(held: Held) -> ! {
         if cpu.seat.get().is_some() && is_unread(cpu.ring.get()) {
             wake_up(held)
         }
-        rest(held, false);
+        end_idle(held);
         idle(held)
     }
     let now = timer::now();

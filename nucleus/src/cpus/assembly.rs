@@ -18,8 +18,8 @@ unsafe extern "C" {
     pub fn pass_lock();
     /// Waits for the nucleus lock, for which this CPU has announced itself.
     pub fn lock_wait();
-    /// Resumes what runs on this CPU, with an empty stack.
-    pub fn go_on_afresh() -> !;
+    /// Drops the kernel stack, and resumes what runs on this CPU.
+    pub fn go_on_with_empty_stack() -> !;
     /// Code of the entry for DISPATCH.
     pub fn op_dispatch();
     /// Sleeps until an interrupt.

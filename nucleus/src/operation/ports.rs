@@ -28,7 +28,7 @@ extern "C" fn port_entered(by: Ref<Activation>, entry: Ref<Entry>) -> Reply {
             && let Some(precedes) = port::send_at_once(by, entry, port)
         {
             if precedes {
-                dispatch::precede_from_operation(by.held());
+                dispatch::preempt_after_operation(by.held());
             }
             return Ok(0).into();
         }

@@ -222,7 +222,7 @@ pub fn log(held: Held, bytes: u64, about: u64) -> Reply {
         kernel_log::line_in(held, if about == ABOUT_PROGRAM { PROGRAMS } else { SYSTEM }, &[name], &text);
     }
     if cpu::this(held).preempt.get() {
-        dispatch::precede_from_operation(held)
+        dispatch::preempt_after_operation(held)
     }
     Ok(0).into()
 }

@@ -720,8 +720,8 @@ trap_fatal:                         // on a separate stack: the CPU's stack may 
     brk #0
 
 // A preemption point: pending interrupts are taken now, by `trap_kernel`, which does not return. This CPU keeps the lock.
-.globl interrupt_window, pass_lock, go_on_afresh
-go_on_afresh:
+.globl interrupt_window, pass_lock, go_on_with_empty_stack
+go_on_with_empty_stack:
     EMPTY_STACK
     bl go_on
     brk #0

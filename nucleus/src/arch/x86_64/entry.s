@@ -636,8 +636,8 @@ lock_taken_in_a_window:
     MEASURE_BEGIN rax
     .endif
 .endm
-.globl interrupt_window, pass_lock, go_on_afresh
-go_on_afresh:
+.globl interrupt_window, pass_lock, go_on_with_empty_stack
+go_on_with_empty_stack:
     mov rsp, gs:[CPU_STACK]
     call go_on
     ud2
