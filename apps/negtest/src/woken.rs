@@ -38,7 +38,7 @@ pub const ALL: &[Case] = &[
         behind_two,
     ),
     Case::tried("turn-rest", "a call behind many orphans that have no turn, on a CPU that rests", behind_at_rest),
-    Case::tried("turn-new", "a call of a domain that has no activation, and gets one", made_anew),
+    Case::tried("turn-new", "a call of a domain that has no activation, and gets one", activation_made),
     Case::tried(
         "turn-falls",
         "an orphan waits for its turn while what was lent to another one is taken back",
@@ -374,7 +374,7 @@ fn behind_at_rest() -> Result<String, String> {
 }
 
 /// A caller waits for an activation where there is none, until one is made.
-fn made_anew() -> Result<String, String> {
+fn activation_made() -> Result<String, String> {
     let child = Child::new().map_err(text)?;
     let gate = Owned::new(op::semaphore_new(Entry::ACCOUNT, 1).map_err(text)?);
     next_waits(&child, &gate, 0)?;

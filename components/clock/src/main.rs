@@ -23,10 +23,10 @@ runtime::entry!(main);
 /// Calls are short.
 const ACTIVATIONS: usize = 1;
 const SECOND: u64 = 1_000_000_000;
-/// Behind the year 2500 nobody is.
+/// No time of day is accepted from the year 2500 on.
 const LAST: u64 = 16_725_225_600 * SECOND;
-/// How far off the chip itself is in practice when it was not compared with anything, besides its resolution.
-/// Nobody knows; its second began within this time before its interrupt was seen.
+/// Assumed error of the chip after its interrupt: its second began within this time before the interrupt was seen. Its true
+/// error is unknown.
 const LATENCY: u64 = 10_000_000;
 
 #[derive(Clone, Copy)]
@@ -34,7 +34,7 @@ struct Setting {
     offset: u64,
     error: u64,
     version: u64,
-    /// By who may, not by the chip.
+    /// Set by an authorised client, not read from the chip.
     corrected: bool,
 }
 

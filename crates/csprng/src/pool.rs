@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_seeded_anew_after_time_and_volume() {
+    fn it_is_reseeded_after_time_and_volume() {
         let mut pool = Pool::new();
         assert_eq!(asked(&mut pool, 0), [true, true]);
         let _ = pool.contribute(0, [&seed(1), &seed(2)], b"");

@@ -26,7 +26,7 @@ fn engine_and_specification_agree_on_whatever_happens() {
 }
 
 #[test]
-fn a_domain_that_begins_anew_has_no_ports_and_no_labels() {
+fn a_restarted_domain_has_no_ports_and_no_labels() {
     let (mut world, port) = (World::new(), Handle::new(7).expect("a handle"));
     let send = Step::Send { from: 1, port, optional: spec::Optional::default() };
     assert_eq!(world.step(&send), Err(Mistake::NoDomain(1)));

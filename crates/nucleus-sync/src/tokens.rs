@@ -1,9 +1,9 @@
 //! The count of a semaphore: tokens minus waiters.
 //!
-//! [`Tokens::take`] and [`Tokens::give`] need no lock. When they say that it takes more, the caller goes on under the
-//! lock with [`Tokens::settle`], which says how many of the waiting ones get a token. A `take` that finds nothing takes back
-//! what it did, so that until the lock is its own nothing is pending; but between the two steps it hid a token
-//! from everybody else. That does no harm: a CPU that hides a token settles afterwards, or the CPU that stops it does so in its place.
+//! [`Tokens::take`] and [`Tokens::give`] need no lock. If they return false, the caller *settles* the semaphore under the
+//! lock: it gives the first waiter a token as long as [`Tokens::owes_token`]. A `take` that finds no token undoes its
+//! subtraction, so nothing is pending while its CPU waits for the lock. Between the two steps it hides a token from other
+//! CPUs. That does no harm: the CPU that hid a token settles later, or the CPU that stops it does so in its place.
 
 use crate::atomic::{AtomicI64, Ordering};
 
@@ -47,9 +47,9 @@ impl Tokens {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Under the lock, with `waiting` in the queue: whether the first of them gets a token. It is asked again after
-    /// each that does.
-    pub fn settle(&self, waiting: usize) -> bool {
+    /// Under the lock, with `waiting` in the queue: whether the first of them gets a token. The caller asks again after each
+    /// that does.
+    pub fn owes_token(&self, waiting: usize) -> bool {
         // An old value does no harm. If it hides a token, the CPU that gave that settles later; and as long as somebody waits, nobody
         // takes the last token without the lock.
         waiting > 0 && self.0.load(Ordering::Relaxed) + waiting as i64 > 0

@@ -10,7 +10,7 @@ codes! {
         3 NoMemory "the bus has no memory left"
         4 BadAddress "the pages cannot be mapped there"
         5 NoInterrupt "the device has no interrupt line of its own"
-        6 NotAllowed "only who the system description gives a portal gets a device"
+        6 NotAllowed "a device needs a portal from the system description"
         7 NotADomain "what came along is not a domain that memory can be mapped into"
         8 HasDevice "the caller has a device already"
         9 SharedPage "the registers share a page with those of something else"

@@ -10,8 +10,8 @@ codes! {
     /// Why not.
     pub enum TimeError {
         1 Unknown "nobody knows the time of day: the machine's clock does not tell it, and nothing set it since"
-        2 NotAllowed "only who the system description gives a portal may set the clock"
-        3 BadTime "before 1970 or behind the year 2500"
+        2 NotAllowed "setting the clock needs a portal from the system description"
+        3 BadTime "before 1970 or after the year 2499"
     }
 }
 

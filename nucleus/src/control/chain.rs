@@ -146,7 +146,7 @@ fn leave_called(activation: Ref<Activation>) -> Ref<Domain> {
 }
 
 /// Raises the priority with which `top` waits for a semaphore or an activation, and requeues it.
-pub fn rank_anew(top: Ref<Activation>, priority: u8) {
+pub fn requeue_with_priority(top: Ref<Activation>, priority: u8) {
     if top.amount.get() >= priority {
         return;
     }
@@ -433,7 +433,7 @@ pub fn cut_out(activation: Ref<Activation>) {
             if priorities::higher(activation, 0) != 0 {
                 priorities::recompute(thread);
             }
-            look_anew(thread);
+            recheck_top(thread);
         }
         resume(caller);
     } else if let Some(thread) = thread {
@@ -453,7 +453,7 @@ pub fn cut_out(activation: Ref<Activation>) {
 }
 
 /// The top of a thread has changed. If the thread runs on another CPU, which is stopped, that CPU rechecks it.
-pub fn look_anew(thread: Ref<Thread>) {
+pub fn recheck_top(thread: Ref<Thread>) {
     let held = thread.held();
     if thread.runs.get() == Runs::Running {
         let home = thread.cpu.get();

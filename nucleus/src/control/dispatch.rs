@@ -480,7 +480,7 @@ fn wait_in_call() -> Held {
     lock::wait();
     let kept = cpu.unsettled.take();
     if let Some(semaphore) = kept {
-        semaphore.settle();
+        semaphore.hand_out_tokens();
     }
     // This CPU was stopped: restarts, as the entry may have another semaphore, or other rights.
     if cpu.needs_recheck.get() || published && kept.is_none() {

@@ -28,7 +28,7 @@ const ARCHIVE_BYTES: u64 = 1 << 30;
 /// Portals that every domain needs: they must admit it, whatever its labels become.
 const UPCALLS: [usize; 5] = [PAGE_FAULT[0], PAGE_FAULT[1], PAGE_FAULT[2], PAGE_FAULT[3], EXCEPTION];
 
-/// Forgets the change that an activation began for a call: its next operation starts afresh.
+/// Forgets the change that an activation began for a call: its next operation starts from the beginning.
 #[inline(always)]
 pub fn forget_change(caller: Ref<Activation>) {
     caller.changes.set(Changes::Nothing);

@@ -94,7 +94,7 @@ fn lend(mut lender: Ref<Activation>, mut holder: Ref<Activation>, priority: u8, 
             Wait::Pool => top.awaited_domain().activations.get().filter(|first| !first.bottom.get()),
             Wait::No | Wait::Called => return,
         };
-        chain::rank_anew(top, priority);
+        chain::requeue_with_priority(top, priority);
         let Some(next) = next else { return };
         (lender, holder) = (top, next);
     }

@@ -36,9 +36,9 @@ fn wait_with(
     thread: Ref<Thread>,
 ) -> Reply {
     let held = semaphore.held();
-    semaphore.settle();
+    semaphore.hand_out_tokens();
     semaphore.count.enlist();
-    if semaphore.waiting.get() == 0 && semaphore.count.settle(1) {
+    if semaphore.waiting.get() == 0 && semaphore.count.owes_token(1) {
         // A token came meanwhile.
         return Ok(0).into();
     }
@@ -67,10 +67,10 @@ fn wait_with(
 extern "C" fn semaphore_wake(semaphore: Ref<Semaphore>) -> Reply {
     let held = semaphore.held();
     let mut precedes = false;
-    if semaphore.count.settle(semaphore.waiting.get() as usize) {
+    if semaphore.count.owes_token(semaphore.waiting.get() as usize) {
         precedes = semaphore.serve_first();
         if several(held) {
-            precedes |= semaphore.settle();
+            precedes |= semaphore.hand_out_tokens();
         }
     }
     if precedes {
@@ -81,9 +81,9 @@ extern "C" fn semaphore_wake(semaphore: Ref<Semaphore>) -> Reply {
 
 impl Ref<Semaphore> {
     /// Gives available tokens to waiters; true if one of these preempts the running thread.
-    pub fn settle(self) -> bool {
+    pub fn hand_out_tokens(self) -> bool {
         let mut precedes = false;
-        while self.count.settle(self.waiting.get() as usize) {
+        while self.count.owes_token(self.waiting.get() as usize) {
             precedes |= self.serve_first();
         }
         precedes
@@ -108,7 +108,7 @@ impl Ref<Semaphore> {
 
     /// V by the nucleus (an interrupt, a death); true if a woken thread preempts the running one.
     pub fn signal(self) -> bool {
-        !self.gone.get() && !self.count.give() && self.settle()
+        !self.gone.get() && !self.count.give() && self.hand_out_tokens()
     }
 
     /// Removes a waiter, which gets no token.

@@ -147,7 +147,7 @@ pub fn stop(other: Ref<Cpu>) {
     };
     other.quiescent.stop(send, processor::relax);
     if let Some(semaphore) = other.unsettled.take() {
-        semaphore.settle();
+        semaphore.hand_out_tokens();
     }
 }
 

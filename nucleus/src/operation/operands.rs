@@ -74,7 +74,7 @@ impl Operands {
         let own = self.own();
         if own.labelled().or(domain.labelled()).is_some() && !entry.allows(own, domain) {
             flows::judge_domain(self.0, entry, domain)?;
-            Self::begin_anew(entry, own, domain)?;
+            Self::restart_if_cached(entry, own, domain)?;
         }
         Ok(domain)
     }
@@ -93,13 +93,13 @@ impl Operands {
         let own = self.own();
         if (own.is_barred.get() || label != PLAIN) && !entry.allows(own, own) {
             flows::judge_object(self.0, entry, label)?;
-            Self::begin_anew(entry, own, own)?;
+            Self::restart_if_cached(entry, own, own)?;
         }
         Ok(())
     }
     /// After a verdict, which took a step: if the entry caches it now, restarts the operation, so that it is a step of its
     /// own.
-    fn begin_anew(entry: Ref<Entry>, own: Ref<Domain>, other: Ref<Domain>) -> Result<(), Stop> {
+    fn restart_if_cached(entry: Ref<Entry>, own: Ref<Domain>, other: Ref<Domain>) -> Result<(), Stop> {
         if entry.allows(own, other) { Err(Stop::Repeat) } else { Ok(()) }
     }
     /// An account operand; 0 = the caller's own. Labels are judged, except for the own account, also if an entry names it.

@@ -157,7 +157,7 @@ pub fn thread_ex_regs(operands: &Operands) -> Outcome {
         bottom.registers.sp.set(stack);
     }
     thread.top.set(Some(bottom));
-    chain::look_anew(thread);
+    chain::recheck_top(thread);
     Ok(old)
 }
 

@@ -55,7 +55,7 @@ impl Semaphore {
 
     /// With the lock: waiters for which there is a token get it.
     fn settle(&self) {
-        while self.tokens.settle(self.queue.read(Vec::len)) {
+        while self.tokens.owes_token(self.queue.read(Vec::len)) {
             let first = self.queue.change(|queue| queue.remove(0));
             self.granted.change(|granted| granted.push(first));
         }
