@@ -149,18 +149,16 @@ impl Child {
 
     fn semaphores(&mut self) {
         let index = if self.random.once_in(3) { self.thing() } else { self.semaphore };
-        let Ok((kind, _)) = operation::entry_info(Entry::OWN, Entry(index as usize)) else { return };
-        let [p, v] = match kind {
-            Kind::Call => return,
-            // The same numbers are operations of both.
-            Kind::Port => [histogram::RECEIVE, histogram::SEND],
-            _ => [histogram::P, histogram::V],
-        };
+        // The same numbers are operations of ports: see [`Self::ports`].
+        match operation::entry_info(Entry::OWN, Entry(index as usize)) {
+            Ok((Kind::Call | Kind::Port, _)) | Err(_) => return,
+            _ => {}
+        }
         let (row, status) = if self.random.once_in(2) {
-            (v, operation::v(Entry(index as usize)))
+            (histogram::V, operation::v(Entry(index as usize)))
         } else {
             let deadline = if self.random.once_in(8) { operation::clock() + self.random.below(20_000) } else { 0 };
-            (p, operation::p(Entry(index as usize), deadline))
+            (histogram::P, operation::p(Entry(index as usize), deadline))
         };
         self.histogram.count(row, status.err().map_or(0, |error| error as u64));
     }
@@ -264,7 +262,7 @@ impl Child {
             op::ACTIVATION_NEW => [victim, stack, 0, 0, 0, 0],
             op::THREAD_NEW => [victim, layout::PROGRAM_START, stack, 0, self.random.below(8) | 1000 << 8, place],
             op::THREAD_SCHEDULE => {
-                let cpus = self.random.one(&[0, 1, 1 << 62, 1 << 63]);
+                let cpus = self.random.one(&[0, 1, 1 << 61, 1 << 62, 1 << 63]);
                 [self.of_kind(Kind::Thread), self.random.below(8) | 1000 << 8, cpus, 0, 0, 0]
             }
             op::ENTRY_COPY => {

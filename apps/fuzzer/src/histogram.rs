@@ -27,7 +27,7 @@ pub struct Excuses {
     pub rows: &'static [(usize, &'static str)],
     /// Errors that cannot come.
     pub errors: &'static [(Error, &'static str)],
-    /// Errors that must come a tenth as often as the others.
+    /// Errors that must come a twentieth as often as the others.
     pub rare: &'static [(Error, &'static str)],
 }
 
@@ -85,6 +85,7 @@ pub const OF_PROGRAMS: Excuses = Excuses {
     ],
     rare: &[
         (Error::TooDeep, "each takes a chain of as many calls as there may be"),
+        (Error::NotTrusted, "each takes a domain with a flag that is seldom drawn"),
         (Error::Removed, "each takes a thread that waits for what is removed"),
         (Error::Ended, "each takes a thread that has ended, with an entry that stays"),
     ],
@@ -131,7 +132,7 @@ impl Histogram {
         for error in Error::ALL {
             if !excuses.errors.iter().any(|(other, _)| other == error) {
                 let is_rare = excuses.rare.iter().any(|(other, _)| other == error);
-                missing.extend(self.comes_too_rarely(*error, if is_rare { times.div_ceil(10) } else { times }));
+                missing.extend(self.comes_too_rarely(*error, if is_rare { times.div_ceil(20) } else { times }));
             }
         }
         missing.extend(self.not_in_the_contract());
