@@ -73,8 +73,8 @@ pub trait Source {
     }
 }
 
-/// A server to which the system description, or whoever started us, gave an entry of this name; else one known by name. The
-/// entry stays ours: it is made again when the server restarts.
+/// A server to which the system description, or the program that started us, gave an entry of this name; else one known by
+/// name. The entry stays ours: it is re-created when the server restarts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Given(pub &'static str);
 

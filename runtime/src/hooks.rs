@@ -8,7 +8,7 @@ use core::sync::atomic::{AtomicPtr, Ordering};
 pub(crate) struct Hooks {
     /// Writes out what was collected.
     pub(crate) flush: fn(),
-    /// Tells a person: of a panic, of a service that could not be reached. False: nobody reads that.
+    /// Reports a panic, or a service that could not be reached, to a person. False: nobody reads that.
     pub(crate) report: fn(fmt::Arguments<'_>) -> bool,
 }
 

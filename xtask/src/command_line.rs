@@ -47,7 +47,7 @@ pub enum Command {
     Graph(GraphOptions),
     /// Show what fills a machine's memory: accounts, reserve, and the boot archive file by file
     Memory(MemoryOptions),
-    /// Tell which function and source line an address in a log belongs to
+    /// Show which function and source line an address in a log belongs to
     Symbols(SymbolsOptions),
     /// Count the lines of code that all ISAs share, and those that each has for itself
     Lines(LinesOptions),

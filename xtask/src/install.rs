@@ -56,7 +56,7 @@ pub fn debugger(isa: Isa) -> Result<()> {
 /// mdBook's version: another one might make other pages.
 const MDBOOK: &str = "0.5.4";
 
-/// Makes sure that mdBook is there, which makes the book's pages: cargo builds it, for this tree only. Tells where it is.
+/// Makes sure that mdBook is there, which makes the book's pages: cargo builds it, for this tree only. Returns its path.
 pub fn mdbook(tools: &Path) -> Result<PathBuf> {
     let program = tools.join("bin/mdbook");
     let version = Command::new(&program).arg("--version").output();

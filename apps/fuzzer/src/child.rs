@@ -23,7 +23,7 @@ use crate::storm::{self, Storm};
 
 /// Where victims get it.
 const TARGET: u64 = 0x5000_0000;
-/// Calls after which all things are made again, so that accounts and tables do not stay full.
+/// Calls after which all things are re-created, so that accounts and tables do not stay full.
 const ROUND: u64 = 300;
 
 /// Calls that may meet a dead victim before another one is made.

@@ -238,7 +238,7 @@ fn thread(victim: Entry) -> Result<(), Error> {
     Ok(())
 }
 
-/// Several things that go with a domain, which is made again for each number of frames: so objects that share
+/// Several things that go with a domain, which is re-created for each number of frames. So objects that share
 /// pages are refused, too, wherever a page is full.
 fn many(add: impl Fn(Entry) -> Result<Option<Owned>, Error>) -> Result<String, String> {
     const COUNT: usize = 24;

@@ -15,7 +15,7 @@ runtime::entry!(main);
 const HELP: &str = "\
 usage: nslookup NAME
 
-Asks the name servers that DHCP told for the addresses of NAME, IPv4 and IPv6.
+Asks the name servers from DHCP for the addresses of NAME, IPv4 and IPv6.
 ";
 
 const PATIENCE: u64 = 10_000_000_000;

@@ -1,4 +1,4 @@
-//! Finds the receiver of a packet, as far as its headers tell. Errors in the packet are left to smoltcp.
+//! Finds the receiver of a packet, as far as its headers determine it. Errors in the packet are left to smoltcp.
 
 use core::cmp::Ordering;
 

@@ -24,8 +24,8 @@ use runtime::sync::Mutex;
 use runtime::{Entry, fdt};
 use system::{Component, Restart, Special};
 
-/// Nanoseconds for which a component at the start of the system holds up those after it, until what it has portals to is
-/// published.
+/// Nanoseconds for which a component at the start of the system delays those after it at most, while the services that it has
+/// portals to are not published.
 const PATIENCE: u64 = 5_000_000_000;
 /// Number of the record of the standby scheduler.
 const STANDBY: u16 = u16::MAX;
@@ -443,7 +443,7 @@ fn bury(mut dead: Running) {
     PENDING.lock().insert(0, Pending { number, life, due, ran: true, waits_since: 0, cause: String::new() });
 }
 
-/// Portals of the description to this service are made again.
+/// Re-creates the description's portals to this service.
 pub fn connect(number: u16, service: &str) {
     for holder in plan().system.components() {
         for portal in holder.portals().filter(|portal| portal.component == number && portal.service == service) {

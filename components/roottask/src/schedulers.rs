@@ -1,7 +1,7 @@
 //! The schedulers: an instance for each CPU that runs, and one that stands by for all of them.
 //!
-//! When one dies, the nucleus gives its CPU to the standby at once and tells us; the instance that we start then stands by. So the record
-//! of an instance does not say where it sits.
+//! When one dies, the nucleus gives its CPU to the standby at once and notifies us; the instance that we start then stands by.
+//! So the record of an instance does not say which CPU's seat it holds.
 
 use crate::cpus::{CPUS, cpus, is_alone, numbers};
 use crate::domains::{finish, make_domain};

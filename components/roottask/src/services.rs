@@ -323,7 +323,7 @@ pub fn has_console() -> bool {
     STATE.lock().services.iter().any(|service| service.name == CONSOLE && service.entry.is_some())
 }
 
-/// Tells people on the console, if it can be reached.
+/// Writes a report to the console, if it can be reached.
 pub fn report_to_console(pieces: &[&[u8]]) {
     let console = {
         let state = STATE.lock();

@@ -75,7 +75,7 @@ const PORT_SIZE: u64 = 64 | 1 << 16;
 /// Leaves a register as it is.
 const AS_IT_IS: u64 = u64::MAX;
 
-/// The objects that operands name: a thread of ours that waits, and a shape. The rest is made again for each case.
+/// The objects that operands name: a thread of ours that waits, and a shape. The rest is re-created for each case.
 struct World {
     thread: Thread,
     shape: Owned,
@@ -416,7 +416,7 @@ fn full() -> Result<(), &'static str> {
     hold(tried? >= 11, "only a few were tried")
 }
 
-/// Something with everything made again.
+/// Runs a check with all objects re-created.
 fn in_world(check: fn() -> Result<(), &'static str>) -> Result<(), &'static str> {
     let world = World::new().map_err(Error::text)?;
     world.make().map_err(Error::text)?;

@@ -92,7 +92,7 @@ fn charged(domain: &Owned) -> Result<u64, &'static str> {
 /// As [`charged`], of the domain with this number, which may be dead.
 fn charged_to(number: u64) -> Result<u64, &'static str> {
     let (record, _) = op::record::<info::Domain>(Entry::SPECIAL, number + 1).map_err(text)?;
-    hold(record.number == number, "the domain is not told of")?;
+    hold(record.number == number, "the record is of another domain")?;
     Ok(record.charged)
 }
 

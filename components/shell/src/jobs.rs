@@ -122,7 +122,7 @@ pub fn start(shell: &Shell, title: String, work: impl FnOnce(Running) -> u64 + S
     }
 }
 
-/// Tells which jobs ended, and forgets them.
+/// Reports which jobs ended, and forgets them.
 pub fn report_ended() {
     let mut jobs = JOBS.lock();
     for job in jobs.iter().filter(|job| !job.awaited) {

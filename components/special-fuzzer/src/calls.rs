@@ -44,7 +44,7 @@ const SCRATCH: u64 = 7;
 /// Pages that are drawn, here and in the victim.
 const AREA: u64 = FREE_START;
 const AREA_ORDER: u64 = 6;
-/// Calls after which drawn pages go, and after which everything is made again.
+/// Calls after which drawn pages go, and after which everything is re-created.
 const PAGES_STAY: u64 = 60;
 const THINGS_STAY: u64 = 600;
 

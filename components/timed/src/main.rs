@@ -1,10 +1,10 @@
 //! Corrects the clock by time servers of the network (crate `sntp`).
 //!
 //! Servers stand in the file `/etc/ntp`, one to a line: an address or a name, with a port if it is not 123. The file is
-//! read again before each question. Nobody is asked often, and where nobody answers ever more seldom; the log tells
-//! only of what changed. Between two questions nothing is kept in the network.
+//! read again before each request. No server is asked often, and one that does not answer ever more seldom. The log
+//! reports only changes. Between two requests nothing is kept in the network.
 //!
-//! A clock that was started again knows only what the machine's chip says. So the last answer is kept here
+//! A restarted clock knows only what the RTC says. So the last answer is kept here
 //! and set again then.
 #![no_std]
 #![no_main]

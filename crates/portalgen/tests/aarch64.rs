@@ -249,7 +249,8 @@ impl crossing::Isa for Processor {
         for (register, value) in WORDS.iter().zip(user.words) {
             it.x[*register] = value;
         }
-        (it.x[8], it.x[16]) = (user.status, CPU);
+        it.x[8] = user.status;
+        it.x[16] = CPU;
         it.x[if is_call { 8 } else { 15 }] = entry_or_activation;
         it
     }

@@ -100,7 +100,10 @@ impl Ref<Account> {
         // The child is an object that this account pays for: allocated first, before `limit` is taken.
         let mut child: Fresh<Account> = slab::allocate(self)?;
         match self.child(limit, numbers) {
-            Ok(quota) => (child.quota, child.label) = (quota, Cell::new(PLAIN)),
+            Ok(quota) => {
+                child.quota = quota;
+                child.label = Cell::new(PLAIN);
+            }
             Err(error) => {
                 slab::free(child.share());
                 return Err(error);

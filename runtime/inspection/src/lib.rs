@@ -130,7 +130,7 @@ pub fn cpus() -> Result<Vec<info::Cpu>, Refusal> {
     Ok(cpus)
 }
 
-/// Tells sets of CPUs for people.
+/// Formats sets of CPUs for people.
 pub struct CpuSets {
     /// A bit for each CPU that runs.
     online: u64,

@@ -72,7 +72,7 @@ pub fn nmi(copy: &Project) -> Result<Result<()>> {
     Ok(boot(&image, |output| {
         let entry = elf::addresses(&read(&image.elf)?, "system_call_entry")?;
         let place = entry.first().context("no entry of system calls")? + INT_BYTES;
-        ensure!(output.contains(&format!("nucleus: trap 2, code 0x0, pc {place:#x}, ")), "its place is not told");
+        ensure!(output.contains(&format!("nucleus: trap 2, code 0x0, pc {place:#x}, ")), "its place is not reported");
         Ok(())
     }))
 }
@@ -97,7 +97,7 @@ fn boot(image: &Image, judge: impl Fn(&str) -> Result<()>) -> Result<()> {
 
 fn judge(output: &str) -> Result<()> {
     let trap = Regex::new(r"nucleus: trap \d+, code \S+, pc \S+, sp 0x([0-9a-f]+), address 0x([0-9a-f]+)")?;
-    let found = trap.captures(output).context("no trap is told of")?;
+    let found = trap.captures(output).context("no trap is reported")?;
     let [sp, address] = [1, 2].map(|group| u64::from_str_radix(&found[group], 16));
     let (sp, address) = (sp?, address?);
     ensure!(sp.abs_diff(address) < PAGE, "that is not the end of the stack");

@@ -71,7 +71,8 @@ pub fn boot_info(start_info: u64) -> Result<BootInfo, &'static str> {
         let place = info.ram.get_mut(info.regions).filter(|_| bytes != 0);
         info.left_out += entry.bytes;
         if let Some(place) = place {
-            (*place, info.regions) = (Region { start: entry.start, bytes }, info.regions + 1);
+            *place = Region { start: entry.start, bytes };
+            info.regions += 1;
             info.left_out -= bytes;
         }
     }

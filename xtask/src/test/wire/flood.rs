@@ -72,7 +72,7 @@ fn worked(host: &mut Host<'_>, connections: usize) -> Result<[u64; 2]> {
     }
 }
 
-/// Sends what it can on a connection and forgets what comes. One that is closed is made again.
+/// Sends what it can on a connection and forgets what comes. A closed one is reopened.
 fn turn(host: &mut Host<'_>, handle: &mut SocketHandle, requests: &[u8]) -> Result<()> {
     let socket = host.tcp(*handle);
     while socket.can_recv() {
