@@ -41,9 +41,9 @@ component came back each time, everything went on, and nothing that was
 acknowledged is lost. The instants follow from the seed (1).
 
 With --only nothing else is done, and each of the components is killed N times,
-in random order: what happens to whoever uses them is for others to see. From
-one kill to the next pass up to twice MS (400) milliseconds. Both need the
-right to end components: type allow in front.
+in random order: what happens to their clients is for others to see. From one
+kill to the next pass up to twice MS (400) milliseconds. Both need the right
+to end components: type allow in front.
 
 With --clients nothing is killed but clients: threads that call a service are
 killed, cancelled, and run into deadlines at random instants, N rounds (10) for

@@ -130,8 +130,8 @@ impl Stack {
         }
     }
 
-    /// The first segment of a connection to a listener. Without room it is lost: it comes again. If whoever listened
-    /// is gone it is refused: the other end need not wait to try again.
+    /// The first segment of a connection to a listener. Without room it is dropped: the other end retransmits it. If
+    /// the listener's session is gone it is refused, so that the other end need not wait.
     fn begin(&mut self, listener: Number, key: Key, medium: Medium) {
         let time = self.time;
         let session = self.sockets.get_mut(listener).map(|socket| socket.session);

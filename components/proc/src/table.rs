@@ -385,7 +385,7 @@ fn bury() -> bool {
         let process = &mut table.processes[index];
         process.state = State::Ended(status, turn);
         if let Some(semaphore) = &process.awaited {
-            // Whoever handed it over may be gone.
+            // The program that handed it over may be gone.
             let _ = op::v(semaphore.entry());
         }
     }

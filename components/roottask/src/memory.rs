@@ -109,7 +109,7 @@ pub fn make_load_table(cpus: u64) -> Result<(), String> {
 
 /// Lets `domain` use that page.
 pub fn give_load_table(domain: Entry) -> Result<(), String> {
-    // SAFETY: all accesses, whoever makes them, are atomic.
+    // SAFETY: all domains access the page with atomic operations only.
     unsafe { op::map(domain, LOAD_TABLE, WINDOW, 0, MAP_READ | MAP_WRITE) }.map_err(|error| error.to_string())
 }
 

@@ -18,8 +18,8 @@
 //! | 2 | number of the shell's component, [`NOBODY`] if there is none |
 //! | 2 | compartments |
 //!
-//! Then one record per compartment, which is its name; one per component, in the order in which they start (so that whoever
-//! offers a service precedes whoever holds a portal to it); and one per program. A record begins with its own length
+//! Then one record per compartment, which is its name; one per component, in the order in which they start (so that the
+//! owner of a service precedes the holders of portals to it); and one per program. A record begins with its own length
 //! in bytes (2); strings are a length byte and UTF-8.
 //!
 //! | bytes | component |

@@ -156,7 +156,7 @@ fn interrupt(turn: &mut Turn) -> Result<(), &'static str> {
     let semaphore = semaphore()?;
     let entry = semaphore.entry();
     let mut line = Serial::new();
-    // The acting CPU drives the line now, whoever drove it before.
+    // The acting CPU drives the line now; another CPU may have driven it before.
     op::interrupt_bind(Entry::INTERRUPT, entry).map_err(text)?;
     let victim = play(
         turn,

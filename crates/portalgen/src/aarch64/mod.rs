@@ -483,7 +483,7 @@ impl<'a> Half<'a> {
             }
             5 => self.copy_message(code, CALLER, ACTIVATION),
             6 => {
-                code.part("what the entry says; whoever empties it relies on our being in the caller until now");
+                code.part("what the entry says; a CPU that empties it relies on our being in the caller until now");
                 let constant = self.letters.constant().map(|word| WORDS[word]);
                 match constant.or(self.letters.has_badge().then_some(STATUS)) {
                     Some(register) => code.load_pair(X(10), register, STATUS, self.at.entry_word0),

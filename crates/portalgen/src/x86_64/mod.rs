@@ -491,7 +491,7 @@ impl<'a> Half<'a> {
             4 => self.copy_words(code, true),
             5 => self.copy_bytes(code, true),
             6 => {
-                code.part("what the entry says; whoever empties it relies on our being in the caller until now");
+                code.part("what the entry says; a CPU that empties it relies on our being in the caller until now");
                 self.run(code, Address);
                 if let Some(word) = constant {
                     self.runs(code, CONSTANT + word, 1);

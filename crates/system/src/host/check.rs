@@ -222,7 +222,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// The names of services: each has one owner, whoever runs.
+    /// The names of services: each has one owner.
     fn services(&mut self) {
         let mut owners = BTreeMap::new();
         for component in &self.description.components {
