@@ -252,8 +252,8 @@ impl Beside {
     /// Puts `lent` bytes, which were exchanged, back into the area.
     fn put_back(&mut self, lent: usize) {
         let (room, area) = (self.pointer(), self.area);
-        // SAFETY: both have so many bytes, which were exchanged before, and do not overlap. What a method borrowed of the
-        // area is back when the method goes on.
+        // SAFETY: both have so many bytes, which were exchanged before, and do not overlap. A method's borrows of the
+        // area are back when the method goes on.
         unsafe { core::ptr::copy_nonoverlapping(room, area, lent) };
         arch::expose(area);
     }

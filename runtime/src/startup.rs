@@ -31,16 +31,16 @@ pub const STATUS_OF_NO_DEVICE: u64 = 100;
 pub const STATUS_OF_CLOSED: u64 = 141;
 
 unsafe extern "C" {
-    /// Of the link script: the first byte behind the program.
+    /// Of the link script: the first byte after the program.
     static __image_end: u8;
 }
 
-/// Address behind the program, a multiple of 16, in its last page or at the end of that. It can be written; the memory there is 0.
+/// Address after the program, a multiple of 16, in its last page or at the end of that. It can be written; the memory there is 0.
 pub fn image_end() -> u64 {
     (&raw const __image_end as u64).next_multiple_of(16)
 }
 
-/// Address of the first page behind the program: from here on its heap is paged.
+/// Address of the first page after the program: from here on its heap is paged.
 pub fn heap_start() -> u64 {
     image_end().next_multiple_of(PAGE_BYTES as u64)
 }

@@ -502,7 +502,7 @@ pub struct SymbolsOptions {
     /// The address, hexadecimal
     #[arg(value_parser = address, required_unless_present = "log")]
     pub pc: Option<u64>,
-    /// What was running: a component or program of the description, or `nucleus`
+    /// The component or program of the description that was running, or `nucleus`
     #[arg(required_unless_present = "log")]
     pub name: Option<String>,
     /// Show the backtraces of what died, as the log in this file has it (- = standard input)

@@ -1,7 +1,7 @@
 //! `./x graph`: a system description as a picture.
 //!
-//! Components are boxes, in rows: the holder of a portal stands above the component that it leads to. What the description
-//! says of a component stands in its box. Portals of the description are arrows; every component also reaches
+//! Components are boxes, in rows: the holder of a portal stands above the component that it leads to. A box shows the
+//! component's keys of the description. Portals of the description are arrows; every component also reaches
 //! `names`, and through it whatever is published there, which is a thin dashed line.
 
 use crate::command_line::GraphOptions;

@@ -39,7 +39,7 @@ fn main() -> u8 {
         Err(error) => return arguments.fail("the time of day", error),
     };
     let Some(civil) = Civil::from_seconds(seconds) else {
-        return arguments.fail("the time of day", "behind the year 9999");
+        return arguments.fail("the time of day", "after the year 9999");
     };
     match (options.contains('I'), options.contains('s')) {
         (true, true) => return arguments.wrong("-I and -s exclude each other"),

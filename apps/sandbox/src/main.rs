@@ -101,7 +101,7 @@ type Cause = Failure<ProcessError>;
 
 fn main() -> u8 {
     let arguments = Arguments::new("sandbox", HELP);
-    // Words behind the program's name are arguments of the program.
+    // Words after the program's name are arguments of the program.
     let (mut words, mut traced, mut strict) = (arguments.words(), false, false);
     let (mut list, mut paths) = (None, None::<Paths>);
     let split = |text: &'static str| text.split(',').filter(|part| !part.is_empty());

@@ -44,7 +44,7 @@ struct Process {
     label: Option<Owned>,
     /// With which it started: 8 · handle + level each.
     compartments: Vec<u64>,
-    /// What it published, by name; nothing while it is being published.
+    /// Published services, by name; nothing while one is being published.
     services: Vec<(String, Option<Owned>)>,
     /// Raised when it ends; kept until its status is asked for.
     awaited: Option<Owned>,
@@ -303,7 +303,7 @@ pub fn kill(number: u64) -> Result<(), ProcessError> {
     end(&table.processes[index].state)
 }
 
-/// Ends the process whose domain has this number; false if there is none. What it had is back then, unless too many wait.
+/// Ends the process whose domain has this number; false if there is none. Its resources are back then, unless too many wait.
 pub fn kill_domain(number: u64) -> Result<bool, ProcessError> {
     let mut table = TABLE.lock();
     let Some(index) = table.in_domain(number) else { return Ok(false) };

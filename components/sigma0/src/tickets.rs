@@ -65,7 +65,7 @@ static PLACES: AtomicUsize = AtomicUsize::new(0);
 /// Tickets made so far.
 static MADE: AtomicU64 = AtomicU64::new(0);
 
-/// Where they begin: behind the program, in its last page, where others have their heap.
+/// Where they begin: after the program, in its last page, where others have their heap.
 fn start() -> usize {
     program::image_end() as usize
 }

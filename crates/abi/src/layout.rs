@@ -71,7 +71,7 @@ pub const MORE_STACKS_START: u64 = 0x2000_0000;
 pub const MORE_STACKS_END: u64 = 0x2100_0000;
 /// Programs end below this.
 pub const PROGRAM_END: u64 = 0x1000_0000;
-/// End of the heap, which begins behind the program, and of the pages behind it; paged on demand by `sigma0`.
+/// End of the heap, which begins after the program, and of the pages after it; paged on demand by `sigma0`.
 pub const HEAP_END: u64 = 0x2000_0000;
 /// Up to [`HEAP_END`]: a bit for each index of the component's portal table, should that be a large one.
 pub const TABLE_MAP: u64 = HEAP_END - MAX_TABLE_ENTRIES as u64 / 8;

@@ -4,7 +4,7 @@
 //! Operands are words 0 to 5 in the order of the table. A *domain operand*, *account operand* and so on is an index of the
 //! caller's table; as domain or account, 0 means the caller's own. An *index to fill* is an index of the table of the domain that
 //! gets the entry, 0 = the nucleus chooses a free one; the chosen index is the result. Addresses and sizes are bytes unless said
-//! otherwise; an *order* counts pages as 2^order. What an operand of a kind can end an operation with is said once, at
+//! otherwise; an *order* counts pages as 2^order. The errors of an operand of each kind are listed once, at
 //! [`OperandKind::errors`].
 
 use crate::layout::{MAX_ACTIVATIONS, SPECIAL};

@@ -75,7 +75,7 @@ macro_rules! operations {
         BadArgument: "no such property";
     }
     /// An account filled from the parent's. The domains that it, and accounts made from it, pay for have at most so many numbers
-    /// of threads. What it pays for has its label.
+    /// of threads. Objects that it pays for have its label.
     ACCOUNT_NEW account_new(parent: Account WRITE, frames: Number, index_to_fill: Fill, numbers: Number "0 = as many as the parent's", label: Label READ "0 = the send label that a new domain would have")
         -> Index, Full {
         AccountExhausted: "the parent has too few frames left, for the label, too";
@@ -268,7 +268,7 @@ macro_rules! operations {
     /// The caller of the running activation, as far as its labels are known at once: [`CALLER_USUAL`] and the like. A server that judges by itself
     /// need not ask about each thing then ([`LABEL_CALLER`]).
     CALLER caller() -> Number "0 = nothing, or nobody called; 1 = S = {1} and R = {2}; 2 = S = {★} and R = {3}, or labels are off", Light {}
-    /// A port: a queue of messages with labels. What has no room in it vanishes, and the sender is not notified. Only what is below the label is taken. Its
+    /// A port: a queue of messages with labels. A message without room vanishes, and the sender is not notified. Only messages below the label are taken. Its
     /// messages are taken at itself, or at another port, whose receivers then wait for those of both.
     PORT_NEW port_new(account: Account WRITE, size: Number "bytes of a message + 65,536 · messages that wait, at most", index_to_fill: Fill, label: Label READ "0 = {3}", inbox: Port USE "0 = itself", badge: Number "shown with each message")
         -> Index, Full {
@@ -500,7 +500,7 @@ macro_rules! ways {
         }
     }
     SEMAPHORE {
-        /// Takes a token, or waits for one until the deadline, in nanoseconds since boot. What is waited for may have a holder:
+        /// Takes a token, or waits for one until the deadline, in nanoseconds since boot. The caller may name a holder:
         /// the number, from 1, of an activation of the caller's domain, which gets the caller's priority meanwhile.
         P p(; deadline: Number "0 = does not wait", holder: Number "0 = none") -> Nothing {
             BadIndex: "outside the table";
@@ -530,8 +530,8 @@ macro_rules! ways {
         }
     }
     PORT {
-        /// Takes the oldest message that the caller's labels let it take, and waits for one until the deadline, in nanoseconds since boot. What it may not take
-        /// vanishes unseen. What taints the caller raises its send label; a message that would cut off a call in flight is not taken. The bytes come
+        /// Takes the oldest message that the caller's labels let it take, and waits for one until the deadline, in nanoseconds since boot. Messages that it may
+        /// not take vanish unseen. A message that taints the caller raises its send label; a message that would cut off a call in flight is not taken. The bytes come
         /// in the message area; what the sender proves, in a label of the caller's.
         RECEIVE receive(; deadline: Number "0 = does not wait", shown: Number "index of a label that becomes V, 0 = none") -> Number "bytes + 32,768 if an entry came + 65,536 · the badge of the port" {
             BadIndex: "outside the table";

@@ -26,7 +26,7 @@ pub struct Civil {
 }
 
 impl Civil {
-    /// Of a time in seconds since 1970-01-01; `None` behind the year 9999. (H. Hinnant: chrono-compatible
+    /// Of a time in seconds since 1970-01-01; `None` after the year 9999. (H. Hinnant: chrono-compatible
     /// low-level date algorithms; years begin in March there.)
     pub fn from_seconds(seconds: u64) -> Option<Self> {
         if seconds > LAST_SECOND {

@@ -23,7 +23,7 @@ codes! {
         13 ReadOnly "opened for reading only"
         14 Confined "not on the list of what this program may do with files"
         15 Flow "its compartment forbids it: `explain` says why"
-        16 NotOwner "only who owns the compartment does that"
+        16 NotOwner "only the owner of the compartment does that"
     }
 }
 

@@ -31,7 +31,7 @@ pub fn expose<T>(pointer: *mut T) {
     unimplemented!()
 }
 
-/// A counter that users may read. What a tick is depends on the machine (in an emulator that counts them, an instruction).
+/// A counter that users may read. The length of a tick depends on the machine (in an emulator that counts them, an instruction).
 pub fn ticks() -> u64 {
     unimplemented!()
 }

@@ -2,7 +2,7 @@
 //! the code.
 //!
 //! Each row of a table is listed here, in its order, with the figures that follow from constants. Another figure may stand in a
-//! row only if the test says why no constant gives it. What is computed from several constants is computed here as the code does.
+//! row only if the test says why no constant gives it. Figures from several constants are computed here as the code does.
 
 use super::constants::Constants;
 use super::parity::root;
@@ -13,7 +13,7 @@ use abi::{boot, info, layout, window};
 use anyhow::{Context, Result, bail};
 use toml::Value;
 
-/// What a row of a table has to say.
+/// The expected contents of a row of a table.
 struct Row {
     /// Words of the row, to find it by.
     what: &'static str,
@@ -35,7 +35,7 @@ fn section(page: &str, heading: &str) -> Vec<String> {
     cells(&lines.join("\n")).into_iter().map(|(_, cells)| cells.join(" | ")).collect()
 }
 
-/// What is wrong with the rows of a section.
+/// Mistakes in the rows of a section.
 fn mistakes(found: &[String], expected: &[Row]) -> Vec<String> {
     let mut wrong = Vec::new();
     if found.len() != expected.len() {
@@ -121,7 +121,7 @@ impl Growth {
     }
 }
 
-/// What the default system says of a component.
+/// The value of a component's key in the default system.
 fn described(component: &str, key: &str) -> Result<Value> {
     let system: toml::Table = toml::from_str(&read_text(&root().join("systems/default.toml"))?)?;
     let all = system.get("component").and_then(Value::as_array).into_iter().flatten();

@@ -18,7 +18,7 @@ const FOLDERS: [&str; 10] =
 const ENDINGS: [&str; 5] = ["rs", "toml", "md", "s", "ld"];
 /// Descriptions with mistakes, which cite what is missing.
 const WITH_MISTAKES: &str = "tests/systems";
-/// What is cited and is not in the tree, and why.
+/// Cited paths that are not in the tree, and why.
 const ELSEWHERE: [(&str, &str); 9] = [
     ("docs/specs/standard-vga.txt", "a file of QEMU"),
     ("components/greeter", "the reader of a tutorial makes it"),

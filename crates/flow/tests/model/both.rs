@@ -2,7 +2,7 @@
 //! difference *knows*, and does whatever it likes in each.
 //!
 //! An owner of the handle is trusted. Even if it knows, it does the same in both runs, and lets the secret out only in a message that is
-//! tainted with 3. It does not decontaminate a domain that knows, nor give up its ownership unless it stays tainted. What it lets out all the
+//! tainted with 3. It does not decontaminate a domain that knows, nor give up its ownership unless it stays tainted. Data that it lets out all the
 //! same, because a domain that knows changed its labels or its page, counts as declassified: labels cannot stop it.
 
 use crate::run::{Action, DOMAINS, Rule, Run, Seen, Setting};

@@ -54,7 +54,7 @@ pub fn expose<T>(pointer: *mut T) {
     unsafe { asm!("/* {} */", in(reg) pointer, options(nostack, preserves_flags)) };
 }
 
-/// The counter of cycles. What a tick is depends on the machine (in an emulator that counts them, an instruction).
+/// The cycle counter. The length of a tick depends on the machine (in an emulator that counts them, an instruction).
 #[inline(always)]
 pub fn ticks() -> u64 {
     let value;

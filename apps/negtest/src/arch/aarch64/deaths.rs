@@ -1,5 +1,5 @@
-//! Negative tests for which a domain dies. What an instruction does that EL0 may not use says the Arm ARM with the instruction or
-//! register: it is undefined, or trapped by a bit that the nucleus has not set.
+//! Negative tests for which a domain dies. The Arm ARM says with each instruction or register what it does at
+//! EL0: it is undefined, or trapped by a bit that the nucleus has not set.
 
 use core::arch::asm;
 
