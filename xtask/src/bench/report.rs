@@ -301,7 +301,7 @@ The [paper on Pebble](what-cairn-is.md) (USENIX 1999) measures chains of calls, 
 
 - Pebble's unit is a cycle of a MIPS R5000 with 166 MHz. Cairn's is an instruction in an emulator, which has no caches. The two are not to be
   compared with each other; what can be compared is how each grows with the number of domains.
-- The text of the paper that this project has lacks the numbers of its tables and figures. What is quoted here stands in its sentences.
+- The text of the paper that this project has lacks the numbers of its tables and figures. The figures quoted here stand in its sentences.
 - Others' figures were counted as ours were; those of x86-64 are shown.
 - *Flat*: what a hop of the largest ring, or a leg of the longest chain, takes in per cent of one between two domains.
 
