@@ -174,7 +174,6 @@ impl Child {
         }
         let once = |this: &mut Self, count| if this.random.once_in(count) { this.anything() } else { 0 };
         let (row, words) = if !takes {
-            self.sent_to = index;
             // A sixth of them fits any port.
             let sizes = [1, 64, 65, 2048, 4096, 4097, u64::from(u32::MAX >> 8)];
             let bytes = if self.random.once_in(6) { 0 } else { self.random.one(&sizes) };
@@ -187,6 +186,9 @@ impl Child {
             (histogram::RECEIVE, [op::RECEIVE | what, until, once(self, 6), 0, 0, 0])
         };
         let status = self.enter(index as usize, words);
+        if !takes && status == 0 {
+            self.sent_to = index;
+        }
         self.histogram.count(row, status);
     }
 

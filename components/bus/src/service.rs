@@ -78,8 +78,10 @@ fn give(domain: Entry, source: u64, address: u64, pages: u64) -> Result<(), BusE
     for page in 0..pages {
         let to = address.checked_add(page * PAGE).ok_or(BusError::BadAddress)?;
         // SAFETY: nothing here refers to what stands in these pages.
-        unsafe { op::map(domain, source + page * PAGE, to, 0, MAP_READ | MAP_WRITE) }
-            .map_err(|_| BusError::BadAddress)?;
+        unsafe { op::map(domain, source + page * PAGE, to, 0, MAP_READ | MAP_WRITE) }.map_err(|error| match error {
+            abi::Error::AccountExhausted | abi::Error::NoFrames => BusError::NoRoom,
+            _ => BusError::BadAddress,
+        })?;
     }
     Ok(())
 }
@@ -149,7 +151,7 @@ impl BusServer for BusService {
 
     fn registers(&self, badge: u64, base: u64, address: u64) -> Result<u64, BusError> {
         with(badge, |device, found| {
-            let region = device.region(found, base).ok_or(BusError::NotFound)?;
+            let region = device.region(found, base).ok_or(BusError::NoRegion)?;
             if !region.alone(others(found, device.number, region)) {
                 return Err(BusError::SharedPage);
             }
@@ -158,7 +160,7 @@ impl BusServer for BusService {
             for page in 0..pages {
                 match op::machine_device(Entry::SPECIAL, region.start + page * PAGE, own + page * PAGE) {
                     Ok(()) | Err(abi::Error::Occupied) => {}
-                    Err(abi::Error::Withheld | abi::Error::BadArgument) => return Err(BusError::NotFound),
+                    Err(abi::Error::Withheld | abi::Error::BadArgument) => return Err(BusError::NoRegion),
                     Err(_) => return Err(BusError::NoMemory),
                 }
             }

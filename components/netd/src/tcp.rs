@@ -444,7 +444,7 @@ impl Stack {
         const TRIES: usize = 64;
         let count = u64::from(DYNAMIC.end() - DYNAMIC.start()) + 1;
         let mut ports = (0..TRIES).map(|_| DYNAMIC.start() + (random::number() % count) as u16);
-        ports.find(|port| is_free(self, *port)).ok_or(NetError::Full)
+        ports.find(|port| is_free(self, *port)).ok_or(NetError::NoPort)
     }
 }
 

@@ -347,7 +347,7 @@ impl PipeSessionServer for Pipes {
         let mut table = TABLE.lock();
         table.sweep();
         let mut sessions = table.sessions.iter();
-        let is_guest = sessions.find(|known| known.badge == session).ok_or(PipeError::NoSuchPipe)?.is_guest;
+        let is_guest = sessions.find(|known| known.badge == session).ok_or(PipeError::NoSession)?.is_guest;
         let guests = || table.all().filter(|pipe| pipe.is_guest);
         let own = guests().filter(|pipe| pipe.session == session).count();
         if is_guest && (guests().count() >= most_of_guests() || own >= SESSION_PIPES) {
@@ -376,7 +376,10 @@ impl PipeSessionServer for Pipes {
         let mut table = TABLE.lock();
         let pipe = table.pipe(session, pipe)?;
         if pipe.compartment != compartment {
-            if !pipe.bytes.is_empty() || pipe.compartment != 0 || !is_compartment(compartment) {
+            if !is_compartment(compartment) {
+                return Err(PipeError::NotACompartment);
+            }
+            if !pipe.bytes.is_empty() || pipe.compartment != 0 {
                 return Err(PipeError::HasCompartment);
             }
             pipe.compartment = compartment;
@@ -396,6 +399,15 @@ impl PipeSessionServer for Pipes {
     fn close_write(&self, session: u64, pipe: u64) -> Result<(), PipeError> {
         judge()?;
         TABLE.lock().close(session, pipe, Side::Writes)
+    }
+}
+
+/// Why the nucleus makes no entry in the domain of a program.
+fn refused_entry(error: abi::Error) -> StreamError {
+    match error {
+        abi::Error::AccountExhausted | abi::Error::NoFrames | abi::Error::TableFull => StreamError::NoRoom,
+        abi::Error::Flow => StreamError::Flow,
+        _ => StreamError::NotADomain,
     }
 }
 
@@ -466,8 +478,6 @@ impl PipeEndServer for Pipes {
             return Err(StreamError::Flow);
         }
         // The nucleus refuses anything that is not a domain in which entries may be put, or not an index of one.
-        op::portal_new(domain.entry(), self.service, badge, Entry(index as usize), 0)
-            .map(drop)
-            .map_err(|_| StreamError::NotADomain)
+        op::portal_new(domain.entry(), self.service, badge, Entry(index as usize), 0).map(drop).map_err(refused_entry)
     }
 }

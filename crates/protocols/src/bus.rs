@@ -15,6 +15,8 @@ codes! {
         8 HasDevice "the caller has a device already"
         9 SharedPage "the registers share a page with those of something else"
         10 NotASemaphore "what came along is not a semaphore that can be waited for"
+        11 NoRegion "the device has no such registers"
+        12 NoRoom "the driver's account has no frames for page tables"
     }
 }
 

@@ -45,6 +45,7 @@ codes! {
         14 BadName "not a name that can be asked for"
         15 BadSize "the buffers of a connection have 1 to 4 pages each way"
         16 Failed "sigma0 gives no memory for it"
+        17 NoPort "no free port was found"
     }
 }
 

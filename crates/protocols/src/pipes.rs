@@ -19,6 +19,8 @@ codes! {
         5 Flow "a tainted program makes no pipes, and closes none"
         6 NoMemory "no memory is left for pipes: end a program (ps, kill)"
         7 NotADomain "not a domain that takes the ends of a pipe"
+        8 NoSession "the session is closed"
+        9 NotACompartment "not a compartment"
     }
 }
 

@@ -20,6 +20,7 @@ codes! {
         13 TooLarge "the file would be too large"
         14 Removed "the file was removed"
         15 Confined "not on the list of what this program may do with files"
+        16 NoRoom "the domain has no room for one more entry"
     }
 }
 

@@ -59,6 +59,30 @@ macro_rules! states {
 /// A call that comes in the middle of a change.
 pub const AMID: &[Case] = &[Case { name: "a call amid a taint of who is called", whens: &[Race], run: amid }];
 
+/// A domain accepts less than the other side of a call has.
+pub const LOWER: &[Case] = &[
+    Case {
+        name: "less accepted than the callee has, by its caller",
+        whens: When::ALL,
+        run: |turn| calls(turn, Change::Lower, Way::Out),
+    },
+    Case {
+        name: "less accepted than the caller has, by its callee",
+        whens: When::ALL,
+        run: |turn| calls(turn, Change::Lower, Way::In),
+    },
+    Case {
+        name: "less accepted than the callee has, by the lender of a window",
+        whens: When::ALL,
+        run: |turn| calls(turn, Change::Lower, Way::Lent),
+    },
+    Case {
+        name: "less accepted than the caller has, by the borrower of a window",
+        whens: When::ALL,
+        run: |turn| calls(turn, Change::Lower, Way::Borrowed),
+    },
+];
+
 pub static CASES: [[Case; 13]; 5] = [
     states!("a taint of", Taint),
     states!("less accepted by", Narrow),
@@ -77,6 +101,8 @@ enum Change {
     Taint,
     /// It accepts no more than it got so far: that forbids nothing.
     Narrow,
+    /// It accepts less than the other side has: that forbids. Both sides have a taint, which we own.
+    Lower,
     /// It would accept less than pages have that it sees: nothing changes.
     Refused,
     /// It takes a message that taints it, unless that would end something: then the message vanishes.
@@ -96,19 +122,19 @@ impl Change {
         let handle = handle()?;
         let words = match self {
             Self::Taint => [abi_op::LABEL_SEND, handle, if random.below(2) == 0 { TWO } else { THREE }, 0, 0, 0],
-            Self::Narrow => [abi_op::LABEL_RECEIVE, handle, ONE, 0, 0, 0],
+            Self::Narrow | Self::Lower => [abi_op::LABEL_RECEIVE, handle, ONE, 0, 0, 0],
             Self::Refused => [abi_op::LABEL_RECEIVE, handle, ZERO, 0, 0, 0],
             Self::Message => return side.sends_itself(handle).map(|()| None),
-            Self::Call => return side.has_tainted_callee(handle).map(Some),
+            Self::Call => return side.has_tainted_callee().map(Some),
         };
         set(CHANGE, abi_op::LABEL, words);
         Ok(None)
     }
 
-    /// Whether its domain is tainted after the change, by its status.
+    /// Whether its domain is tainted after the change, or accepts less than the other side has, by its status.
     fn taints(self, status: u64) -> Result<bool, &'static str> {
         match (self, status) {
-            (Self::Taint | Self::Message | Self::Call, 0) => Ok(true),
+            (Self::Taint | Self::Lower | Self::Message | Self::Call, 0) => Ok(true),
             (Self::Narrow, 0) | (Self::Refused | Self::Call, FLOW) | (Self::Message, TIMEOUT) => Ok(false),
             _ => Err("another result of the change"),
         }
@@ -134,6 +160,14 @@ fn handle() -> Result<u64, &'static str> {
         op::label_receive(handle, THREE).map(|()| handle)
     };
     (*HANDLE.get_or_make(made)).map_err(text)
+}
+
+/// A send label that is tainted by [`handle`], and a receive label that accepts that.
+fn secret() -> Result<[Owned; 2], &'static str> {
+    let label = |level| op::label_new(LabelFrom::Level(level)).map(Owned::new).map_err(text);
+    let (send, receive) = (label(ONE)?, label(TWO)?);
+    op::label_put(send.entry(), handle()?, TWO).map_err(text)?;
+    Ok([send, receive])
 }
 
 /// The page with the system calls that the domains make, one at each of these words.
@@ -184,7 +218,16 @@ impl Side {
 
     /// `place`: puts a page at its first place.
     fn with(activations: usize, place: impl FnOnce(&Child) -> Result<(), Error>) -> Result<Self, &'static str> {
-        let child = Child::new(Entry::OWN, activations, NEVER).map_err(text)?;
+        Self::of(Child::new(Entry::OWN, activations, NEVER).map_err(text)?, place)
+    }
+
+    /// One with these labels, which sees a page at its first place, and may not write there.
+    fn labelled(labels: [Entry; 2], page: &'static Page) -> Result<Self, &'static str> {
+        let child = Child::labelled(Unit::None, Entry::OWN, 2, NEVER, Some(labels)).map_err(text)?;
+        Self::of(child, |child| child.show(page, 0, false))
+    }
+
+    fn of(child: Child, place: impl FnOnce(&Child) -> Result<(), Error>) -> Result<Self, &'static str> {
         place(&child).map_err(text)?;
         child.show(&STEPS, 1, false).map_err(text)?;
         let (service, portal) = child.portal_to(Service::Obey).map_err(text)?;
@@ -212,13 +255,10 @@ impl Side {
         Ok(())
     }
 
-    /// It has a portal to a domain so tainted by this handle that it is tainted by a call.
-    fn has_tainted_callee(&self, handle: u64) -> Result<(Child, Owned), &'static str> {
+    /// It has a portal to a domain so tainted that it is tainted by a call.
+    fn has_tainted_callee(&self) -> Result<(Child, Owned), &'static str> {
+        let [send, receive] = secret()?;
         let made = || {
-            let labels = [LabelFrom::Level(ONE), LabelFrom::Level(TWO)].map(|from| op::label_new(from).map(Owned::new));
-            let [send, receive] = labels;
-            let (send, receive) = (send?, receive?);
-            op::label_put(send.entry(), handle, TWO)?;
             let callee = Child::labelled(Unit::None, Entry::OWN, 1, NEVER, Some([send.entry(), receive.entry()]))?;
             let (service, portal) = callee.portal_for(&self.child)?;
             set(CHANGE, portal.0, [RETURN, 0, 0, 0, 0, 0]);
@@ -253,10 +293,17 @@ enum Way {
 fn calls(turn: &mut Turn, change: Change, way: Way) -> Result<(), &'static str> {
     CLOSED.0[0].store(0, Ordering::SeqCst);
     common().0[0].store(0, Ordering::SeqCst);
-    // A caller that can write to a shared page is refused: a raise would forbid it the page.
-    let caller = Side::new(2, common(), !change.contaminates() || way != Way::Out)?;
-    let callee = Side::new(2, &CLOSED, false)?;
-    let gate = Owned::new(op::semaphore_new(Entry::OWN, 0).map_err(text)?);
+    let [send, receive] = secret()?;
+    // What it pays for has the label of both sides, so that the callee may wait for the semaphore.
+    let account = Owned::new(op::account_new_labelled(Entry::OWN, 8, 0, send.entry()).map_err(text)?);
+    let (caller, callee, pays) = if change == Change::Lower {
+        let labels = [send.entry(), receive.entry()];
+        (Side::labelled(labels, common())?, Side::labelled(labels, &CLOSED)?, account.entry())
+    } else {
+        // A caller that can write to a shared page is refused: a raise would forbid it the page.
+        (Side::new(2, common(), !change.contaminates() || way != Way::Out)?, Side::new(2, &CLOSED, false)?, Entry::OWN)
+    };
+    let gate = Owned::new(op::semaphore_new(pays, 0).map_err(text)?);
     let its = callee.child.give(gate.entry()).map_err(text)?.0 as u64;
     let has_window = matches!(way, Way::Lent | Way::Borrowed);
     let (service, _) = if has_window {
@@ -268,7 +315,8 @@ fn calls(turn: &mut Turn, change: Change, way: Way) -> Result<(), &'static str> 
     .map_err(text)?;
     let index = op::portal_new(caller.child.domain.entry(), service.entry(), 0, Entry(0), 0).map_err(text)?.0;
     let mode = turn.mode();
-    let window = if has_window { [PLACE | 1 | (WRITABLE * turn.random.below(2)), Control::WINDOW] } else { [0, 0] };
+    let writes = if change == Change::Lower { 0 } else { turn.random.below(2) };
+    let window = if has_window { [PLACE | 1 | (WRITABLE * writes), Control::WINDOW] } else { [0, 0] };
     let work = |mode| set(WORK, index, [mode, its, 0, 0, window[0], window[1]]);
     work(mode);
     let (entry, changes) = (caller.portal.entry(), if matches!(way, Way::Out | Way::Lent) { &caller } else { &callee });
