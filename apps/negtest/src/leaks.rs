@@ -194,8 +194,8 @@ fn errors() -> Result<String, String> {
         check(path, FILE_SYSTEM.set_compartment(path, to), right)?;
     }
     let pipe = PIPES.create().map_err(text)?;
-    let has_one = Err(PipeError::HasCompartment);
-    for (to, right) in [(no_level, has_one), (secret, Ok(())), (secret, Ok(())), (0, has_one)] {
+    let (has_one, none) = (Err(PipeError::HasCompartment), Err(PipeError::NotACompartment));
+    for (to, right) in [(no_level, none), (secret, Ok(())), (secret, Ok(())), (0, has_one)] {
         check("a pipe", PIPES.set_compartment(pipe, to), right)?;
     }
     let _ = (PIPES.close_read(pipe), PIPES.close_write(pipe));

@@ -376,7 +376,7 @@ impl PipeSessionServer for Pipes {
         let mut table = TABLE.lock();
         let pipe = table.pipe(session, pipe)?;
         if pipe.compartment != compartment {
-            if !is_compartment(compartment) {
+            if compartment != 0 && !is_compartment(compartment) {
                 return Err(PipeError::NotACompartment);
             }
             if !pipe.bytes.is_empty() || pipe.compartment != 0 {
