@@ -402,15 +402,6 @@ impl PipeSessionServer for Pipes {
     }
 }
 
-/// Why the nucleus makes no entry in the domain of a program.
-fn refused_entry(error: abi::Error) -> StreamError {
-    match error {
-        abi::Error::AccountExhausted | abi::Error::NoFrames | abi::Error::TableFull => StreamError::NoRoom,
-        abi::Error::Flow => StreamError::Flow,
-        _ => StreamError::NotADomain,
-    }
-}
-
 impl PipeEndServer for Pipes {
     fn read(&self, badge: u64, mut into: Output<'_>) -> Result<usize, StreamError> {
         let mut table = TABLE.lock();
@@ -478,6 +469,8 @@ impl PipeEndServer for Pipes {
             return Err(StreamError::Flow);
         }
         // The nucleus refuses anything that is not a domain in which entries may be put, or not an index of one.
-        op::portal_new(domain.entry(), self.service, badge, Entry(index as usize), 0).map(drop).map_err(refused_entry)
+        op::portal_new(domain.entry(), self.service, badge, Entry(index as usize), 0)
+            .map(drop)
+            .map_err(StreamError::of_entry)
     }
 }

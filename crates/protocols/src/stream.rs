@@ -24,6 +24,17 @@ codes! {
     }
 }
 
+impl StreamError {
+    /// Why the nucleus makes no entry of a stream in the domain of a program.
+    pub const fn of_entry(error: abi::Error) -> Self {
+        match error {
+            abi::Error::AccountExhausted | abi::Error::NoFrames | abi::Error::TableFull => Self::NoRoom,
+            abi::Error::Flow => Self::Flow,
+            _ => Self::NotADomain,
+        }
+    }
+}
+
 /// A stream of bytes.
 #[interface]
 pub trait Stream {

@@ -261,6 +261,12 @@ fn limits_of_servers(growth: &Growth) -> Result<Vec<Row>> {
     ])
 }
 
+/// The figures of a limit that grows with frames: the least, frames for one more, and the most.
+fn at_most(constants: &Constants, names: [&str; 3]) -> Result<String> {
+    let [least, frames, most] = names.map(|name| constants.number(name));
+    Ok(format!("{} | 1 for {} frames, {} at most", least?, frames?, most?))
+}
+
 /// The rows of the chapter's tables of what grows with memory.
 fn growth(growth: &Growth) -> Result<Vec<Row>> {
     let [room, protocols] = [&growth.room, &growth.protocols];
@@ -305,24 +311,8 @@ fn growth(growth: &Growth) -> Result<Vec<Row>> {
                 child.number("FRAMES_OF_OWN")?
             )],
         ),
-        row(
-            "waits in `proc`",
-            [format!(
-                "{} | 1 for {} frames, {} at most",
-                waits.number("FEWEST_WAITS")?,
-                waits.number("FRAMES_OF_A_WAIT")?,
-                waits.number("MOST_WAITS")?
-            )],
-        ),
-        row(
-            "pipes, and sessions of pipes",
-            [format!(
-                "{} | 1 for {} frames, {} at most",
-                pipes.number("FEWEST")?,
-                pipes.number("FRAMES_OF_A_PIPE")?,
-                pipes.number("MOST_PIPES")?
-            )],
-        ),
+        row("waits in `proc`", [at_most(&waits, ["FEWEST_WAITS", "FRAMES_OF_A_WAIT", "MOST_WAITS"])?]),
+        row("pipes, and sessions of pipes", [at_most(&pipes, ["FEWEST", "FRAMES_OF_A_PIPE", "MOST_PIPES"])?]),
         Row {
             what: "pages of files",
             figures: Vec::new(),

@@ -60,28 +60,12 @@ macro_rules! states {
 pub const AMID: &[Case] = &[Case { name: "a call amid a taint of who is called", whens: &[Race], run: amid }];
 
 /// A domain accepts less than the other side of a call has.
-pub const LOWER: &[Case] = &[
-    Case {
-        name: "less accepted than the callee has, by its caller",
-        whens: When::ALL,
-        run: |turn| calls(turn, Change::Lower, Way::Out),
-    },
-    Case {
-        name: "less accepted than the caller has, by its callee",
-        whens: When::ALL,
-        run: |turn| calls(turn, Change::Lower, Way::In),
-    },
-    Case {
-        name: "less accepted than the callee has, by the lender of a window",
-        whens: When::ALL,
-        run: |turn| calls(turn, Change::Lower, Way::Lent),
-    },
-    Case {
-        name: "less accepted than the caller has, by the borrower of a window",
-        whens: When::ALL,
-        run: |turn| calls(turn, Change::Lower, Way::Borrowed),
-    },
-];
+pub static LOWER: [Case; 4] = states! { "less accepted than the other side has, by":
+    " who calls", When::ALL, |turn| calls(turn, Change::Lower, Way::Out);
+    " who is called", When::ALL, |turn| calls(turn, Change::Lower, Way::In);
+    " who lends a window", When::ALL, |turn| calls(turn, Change::Lower, Way::Lent);
+    " who has a window", When::ALL, |turn| calls(turn, Change::Lower, Way::Borrowed);
+};
 
 pub static CASES: [[Case; 13]; 5] = [
     states!("a taint of", Taint),
@@ -294,7 +278,7 @@ fn calls(turn: &mut Turn, change: Change, way: Way) -> Result<(), &'static str> 
     CLOSED.0[0].store(0, Ordering::SeqCst);
     common().0[0].store(0, Ordering::SeqCst);
     let [send, receive] = secret()?;
-    // What it pays for has the label of both sides, so that the callee may wait for the semaphore.
+    // The semaphore has the label of both sides, so that the callee may wait for it.
     let account = Owned::new(op::account_new_labelled(Entry::OWN, 8, 0, send.entry()).map_err(text)?);
     let (caller, callee, pays) = if change == Change::Lower {
         let labels = [send.entry(), receive.entry()];

@@ -43,7 +43,7 @@ fn cases() -> impl Iterator<Item = &'static Case> {
         .chain(schedulers::CASES)
         .chain(windows::CASES)
         .chain(labels::AMID)
-        .chain(labels::LOWER)
+        .chain(&labels::LOWER)
         .chain(labels::CASES.iter().flatten());
     calls::CASES.iter().chain(waits::CASES).chain(running::CASES).chain(asking::CASES).chain(others)
 }
