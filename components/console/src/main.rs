@@ -349,13 +349,9 @@ impl ConsoleServer for Console {
             return Err(ConsoleError::NotADomain);
         }
         let badge = GIVEN | STATE.lock().hands;
-        op::portal_new(domain.entry(), SERVICE.entry(), badge, Entry(index as usize), 0).map(drop).map_err(|error| {
-            match error {
-                abi::Error::AccountExhausted | abi::Error::NoFrames | abi::Error::TableFull => ConsoleError::NoRoom,
-                abi::Error::Flow => ConsoleError::Flow,
-                _ => ConsoleError::NotADomain,
-            }
-        })
+        op::portal_new(domain.entry(), SERVICE.entry(), badge, Entry(index as usize), 0)
+            .map(drop)
+            .map_err(ConsoleError::of_entry)
     }
 
     fn read_keys(&self, badge: u64, into: &mut [u8]) -> Result<usize, ConsoleError> {
