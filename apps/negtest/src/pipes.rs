@@ -36,11 +36,10 @@ pub const ALL: &[Case] = &[
     Case::tried("file-full", "files of others filled until there is no room, and the file server killed then", full),
 ];
 
-/// Pipes of one session, and bytes in one.
-const OF_SESSION: usize = 8;
+/// Bytes in a pipe.
 const CAPACITY: usize = 16 * 1024;
-/// Waits in pipes of all programs.
-const WAITS: usize = 8;
+/// Pipes that are read again.
+const READ_AGAIN: usize = 8;
 
 static SERVICE: Connection<Name<'static>> = Connection::named("pipes");
 
@@ -81,13 +80,14 @@ fn refused<T: core::fmt::Debug, E: idl::Code + PartialEq + core::fmt::Debug>(
 }
 
 fn hoard() -> Result<String, String> {
-    let (mut ends, mut made) = (Vec::new(), 0);
-    let (session, refusal) = 'all: loop {
+    let (mut ends, mut made, mut of_session) = (Vec::new(), 0, 0);
+    loop {
         let session = Session::open().map_err(text)?;
-        for _ in 0..OF_SESSION {
+        let before = made;
+        let refusal = loop {
             let pipe = match session.pipes.create() {
                 Ok(pipe) => pipe,
-                Err(refusal) => break 'all (session, refusal),
+                Err(refusal) => break refusal,
             };
             let end = session.end(pipe, pipe)?;
             // As much as there is room for: one byte more would wait.
@@ -96,15 +96,20 @@ fn hoard() -> Result<String, String> {
                 left -= Stream::entry(end.entry()).write(&[made as u8; 4000][..left.min(4000)]).map_err(text)?;
             }
             made += 1;
-            if made <= OF_SESSION {
+            if ends.len() < READ_AGAIN {
                 ends.push(end);
             }
-        }
-        refused("one more of a session", session.pipes.create(), PipeError::Full)?;
+        };
+        refused("one more", Err::<(), _>(refusal), PipeError::Full)?;
         core::mem::forget(session);
-    };
-    refused("one more of programs", Err::<(), _>(refusal), PipeError::Full)?;
-    core::mem::forget(session);
+        // All but the last session have as many.
+        if of_session == 0 {
+            of_session = made;
+        }
+        if made - before < of_session {
+            break;
+        }
+    }
     // Then all sessions.
     let refusal = loop {
         match Session::open() {
@@ -124,7 +129,7 @@ fn hoard() -> Result<String, String> {
     }
     // The others have theirs meanwhile.
     let _ = thread::sleep(4_000_000_000);
-    Ok(format!("refused after {made}, {OF_SESSION} of each session: {}", idl::Code::text(PipeError::Full)))
+    Ok(format!("refused after {made}, {of_session} of each session: {}", idl::Code::text(PipeError::Full)))
 }
 
 static READS: AtomicUsize = AtomicUsize::new(0);
@@ -144,46 +149,52 @@ fn read(end: usize) {
 }
 
 fn waits() -> Result<String, String> {
-    let session = Session::open().map_err(text)?;
-    let mut ends = Vec::new();
-    for _ in 0..OF_SESSION {
-        let pipe = session.pipes.create().map_err(text)?;
-        ends.push(session.end(pipe, 0)?);
-    }
+    let mut session = Session::open().map_err(text)?;
+    let mut kept = Vec::new();
     let refusals = || [&AWAITED, &TOO_MANY].map(|count| count.load(Ordering::Relaxed));
-    let until = |reads, refused| {
-        let start = op::clock();
-        while READS.load(Ordering::Relaxed) < reads || refusals() != refused {
-            if op::clock() > start + 5_000_000_000 {
-                return Err(format!("{:?} of {READS:?} refused", refusals()));
+    // Starts a read; gives the refusals so far when it was refused or waits.
+    let start = |end: &Owned| {
+        let reads = READS.load(Ordering::Relaxed);
+        Thread::start(read, end.entry().0).map(core::mem::forget).map_err(|error| error.to_string())?;
+        let limit = op::clock() + 5_000_000_000;
+        while READS.load(Ordering::Relaxed) == reads {
+            if op::clock() > limit {
+                return Err("a thread does not run".to_string());
             }
             let _ = thread::sleep(20_000_000);
         }
-        thread::sleep(20_000_000).map_err(|error| error.to_string())
+        let _ = thread::sleep(60_000_000);
+        Ok(refusals())
     };
-    let start =
-        |end: &Owned| Thread::start(read, end.entry().0).map(core::mem::forget).map_err(|error| error.to_string());
-    // Two in one pipe, then one in each of the others.
-    start(&ends[0])?;
-    start(&ends[0])?;
-    until(2, [1, 0])?;
-    ends[1..].iter().try_for_each(start)?;
-    // Of another session, too, there are no more for programs.
-    let other = Session::open().map_err(text)?;
-    let pipe = other.pipes.create().map_err(text)?;
-    let end = other.end(pipe, 0)?;
-    start(&end)?;
-    until(WAITS + 2, [1, 1])?;
-    FILE_SYSTEM.stat("/bin").map_err(text)?;
-    if refusals() != [1, 1] {
-        return Err(format!("{:?} were refused", refusals()));
+    // Two in one pipe, then one in each of as many others as it takes.
+    let mut end = session.end(session.pipes.create().map_err(text)?, 0)?;
+    let outcomes = (start(&end)?, start(&end)?);
+    if outcomes != ([0, 0], [1, 0]) {
+        return Err(format!("of two in one pipe were refused: {outcomes:?}"));
     }
-    core::mem::forget((session, other, end, ends));
-    Ok(format!(
-        "{WAITS} wait; a second in one pipe: {}; one more: {}",
-        idl::Code::text(StreamError::Awaited),
-        idl::Code::text(StreamError::TooManyWaits)
-    ))
+    for waiting in 1.. {
+        core::mem::forget(end);
+        let pipe = session.pipes.create().or_else(|full| {
+            refused("one more", Err::<(), _>(full), PipeError::Full)?;
+            kept.push(core::mem::replace(&mut session, Session::open().map_err(text)?));
+            session.pipes.create().map_err(text)
+        })?;
+        end = session.end(pipe, 0)?;
+        let outcome = start(&end)?;
+        if outcome == [1, 1] {
+            FILE_SYSTEM.stat("/bin").map_err(text)?;
+            core::mem::forget((session, kept, end));
+            return Ok(format!(
+                "{waiting} wait; a second in one pipe: {}; one more: {}",
+                idl::Code::text(StreamError::Awaited),
+                idl::Code::text(StreamError::TooManyWaits)
+            ));
+        }
+        if outcome != [1, 0] {
+            return Err(format!("{outcome:?} were refused while {waiting} waited"));
+        }
+    }
+    Err("no wait is one too many".into())
 }
 
 fn others() -> Result<String, String> {

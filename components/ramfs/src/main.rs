@@ -36,9 +36,8 @@ use crate::memory::Memory;
 
 runtime::entry!(main);
 
-/// Activations that serve: those that may wait in pipes, and some for files.
-const ACTIVATIONS: usize = pipes::MAX_WAITING + 4;
-const _: () = assert!(ACTIVATIONS <= abi::window::SLOTS, "each takes windows");
+/// Activations beside those that may wait in pipes.
+const FILE_ACTIVATIONS: usize = 4;
 /// Pages of stack that a call takes.
 const STACK_PAGES: u64 = 1;
 
@@ -122,8 +121,8 @@ fn start() -> Result<(), String> {
         runtime::log!("not all compartments of the description are there: {cause}");
     }
     *TREE.lock() = Some(tree);
-    server::prepared_activations(ACTIVATIONS, STACK_PAGES).map_err(|error| error.to_string())?;
-    pipes::prepare().map_err(|error| error.to_string())?;
+    let waits = pipes::prepare().map_err(|error| error.to_string())?;
+    server::prepared_activations(waits + FILE_ACTIVATIONS, STACK_PAGES).map_err(|error| error.to_string())?;
     if !server::keep_memory(KEPT_BYTES) {
         return Err("no room for a heap".to_string());
     }

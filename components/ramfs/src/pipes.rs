@@ -3,14 +3,14 @@
 //! A pipe belongs to a session, and a session to an account: when that is gone, so are they. Badges are never used
 //! again, and only a domain that was given an end has one: numbers of pipes mean something in their own session only.
 //!
-//! Buffers lie in our heap: how many there can be follows from our account ([`most`]). Programs get three of five together, and
-//! [`SESSION_PIPES`] for a session; the others are kept for components. There can be as many sessions.
+//! Buffers lie in our heap: how many there can be follows from our account ([`PIPES`]). Programs get three of five together, and a
+//! session of theirs one of five; the others are kept for components. There can be as many sessions.
 //!
 //! A pipe's content has a compartment, which its session names before anything is in it. A writer must be allowed to change what has that
 //! label, a reader to observe it.
 //!
-//! A call that waits keeps an activation, and file calls need activations too: one may wait at each end of a pipe, and
-//! [`MAX_WAITING`] in all, of which programs' pipes get [`GUEST_WAITING`]. The others come back as interrupted.
+//! A call that waits keeps an activation, and file calls need activations too. So one may wait at each end of a pipe, and how many wait
+//! in all follows from our account, too ([`WAITS`]). Those at programs' pipes are at most three of five. The others are refused.
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -36,12 +36,12 @@ const FEWEST: usize = 40;
 const FRAMES_OF_FEWEST: u64 = 288;
 /// Frames that a further one takes, with its buffer and its place in our tables.
 const FRAMES_OF_A_PIPE: u64 = 5;
-/// Those of one session of a client that found us by our name.
-const SESSION_PIPES: usize = 8;
-/// Calls that may wait at the same time.
-pub const MAX_WAITING: usize = 16;
-/// Those in pipes of clients that found us by our name.
-const GUEST_WAITING: usize = 8;
+/// Calls that wait at the same time in the smallest account.
+const FEWEST_WAITS: usize = 16;
+/// Those in any. A domain that takes windows has so many message areas: one is our thread's, the others are of activations.
+const MOST_WAITS: usize = abi::window::SLOTS - 1 - crate::FILE_ACTIVATIONS;
+/// Frames that a further one takes.
+const FRAMES_OF_A_WAIT: u64 = 5;
 /// Nanoseconds between two looks for owners that are gone, while there are pipes.
 const LOOK: u64 = 1_000_000_000;
 
@@ -92,8 +92,9 @@ static TABLE: Mutex<Table> = Mutex::new(Table { sessions: Vec::new(), pipes: [co
 /// is locked.
 static WAITING: AtomicUsize = AtomicUsize::new(0);
 const ONE_GUEST: usize = 1 << 16;
-/// See [`most`].
-static MOST: AtomicUsize = AtomicUsize::new(FEWEST);
+/// Pipes at the same time, and sessions.
+static PIPES: Limit = Limit(AtomicUsize::new(FEWEST));
+static WAITS: Limit = Limit(AtomicUsize::new(FEWEST_WAITS));
 /// Raised when there is a pipe again.
 static FIRST: AtomicUsize = AtomicUsize::new(0);
 
@@ -204,7 +205,7 @@ fn wait<'a>(
 ) -> Result<Received<'a, Table>, StreamError> {
     let waiting = WAITING.load(Ordering::Relaxed);
     let pipe = table.at(badge, side).ok_or(StreamError::Failed)?;
-    let is_full = waiting % ONE_GUEST >= MAX_WAITING || pipe.is_guest && waiting / ONE_GUEST >= GUEST_WAITING;
+    let is_full = waiting % ONE_GUEST >= WAITS.all() || pipe.is_guest && waiting / ONE_GUEST >= WAITS.of_guests();
     if side.of(pipe).waits.is_taken() {
         return Err(StreamError::Awaited);
     }
@@ -259,23 +260,33 @@ fn put_page(bytes: &mut VecDeque<u8>, from: &Input<'_>, at: usize, count: usize)
     from.copy_to(at + to_first.len(), to_second);
 }
 
-/// Pipes at the same time, and sessions.
-fn most() -> usize {
-    MOST.load(Ordering::Relaxed)
+/// How many there may be, by our account.
+struct Limit(AtomicUsize);
+
+impl Limit {
+    fn all(&self) -> usize {
+        self.0.load(Ordering::Relaxed)
+    }
+    /// Those of clients that found us by our name.
+    fn of_guests(&self) -> usize {
+        self.all() * 3 / 5
+    }
+    /// Those of one session of such a client.
+    fn of_session(&self) -> usize {
+        self.all() / 5
+    }
 }
 
-/// Those of clients that found us by our name.
-fn most_of_guests() -> usize {
-    most() * 3 / 5
-}
-
-/// Before anybody calls.
-pub fn prepare() -> Result<(), abi::Error> {
+/// Before anybody calls. Gives how many calls may wait.
+pub fn prepare() -> Result<usize, abi::Error> {
     let frames = runtime::program::number("FRAMES").unwrap_or(0).saturating_sub(FRAMES_OF_FEWEST);
-    let most = FEWEST + (frames / FRAMES_OF_A_PIPE) as usize;
-    MOST.store(most.min(MOST_PIPES), Ordering::Relaxed);
+    // A third at most is for waits.
+    let further = (frames / 3 / FRAMES_OF_A_WAIT).min((MOST_WAITS - FEWEST_WAITS) as u64);
+    let most = FEWEST + ((frames - further * FRAMES_OF_A_WAIT) / FRAMES_OF_A_PIPE) as usize;
+    PIPES.0.store(most.min(MOST_PIPES), Ordering::Relaxed);
+    WAITS.0.store(FEWEST_WAITS + further as usize, Ordering::Relaxed);
     FIRST.store(op::semaphore_new(Entry::ACCOUNT, 0)?.0, Ordering::Relaxed);
-    Ok(())
+    Ok(WAITS.all())
 }
 
 fn first() -> Entry {
@@ -331,7 +342,7 @@ impl PipesServer for Pipes {
         let mut table = TABLE.lock();
         table.sweep();
         let guests = table.sessions.iter().filter(|session| session.is_guest).count();
-        if table.sessions.len() >= most() || is_guest && guests >= most_of_guests() {
+        if table.sessions.len() >= PIPES.all() || is_guest && guests >= PIPES.of_guests() {
             return Err(PipeError::Full);
         }
         table.sessions.try_reserve(1).map_err(|_| PipeError::NoMemory)?;
@@ -350,11 +361,11 @@ impl PipeSessionServer for Pipes {
         let is_guest = sessions.find(|known| known.badge == session).ok_or(PipeError::NoSession)?.is_guest;
         let guests = || table.all().filter(|pipe| pipe.is_guest);
         let own = guests().filter(|pipe| pipe.session == session).count();
-        if is_guest && (guests().count() >= most_of_guests() || own >= SESSION_PIPES) {
+        if is_guest && (guests().count() >= PIPES.of_guests() || own >= PIPES.of_session()) {
             return Err(PipeError::Full);
         }
         let is_first = table.all().next().is_none();
-        let place = table.pipes.iter().take(most()).position(Option::is_none).ok_or(PipeError::Full)?;
+        let place = table.pipes.iter().take(PIPES.all()).position(Option::is_none).ok_or(PipeError::Full)?;
         let mut bytes = VecDeque::new();
         bytes.try_reserve_exact(CAPACITY).map_err(|_| PipeError::NoMemory)?;
         let number = table.next() << PLACE_BITS | place as u64;

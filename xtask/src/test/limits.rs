@@ -243,8 +243,7 @@ fn limits_of_servers(growth: &Growth) -> Result<Vec<Row>> {
             figures: vec![
                 format!("{} at 64 MiB of memory", pipes.number("FEWEST")?),
                 format!("of {} KiB", pipes.number("CAPACITY")? / KIB),
-                format!("{} in a session", pipes.number("SESSION_PIPES")?),
-                format!("{} waits at a time, {} of them", pipes.number("MAX_WAITING")?, pipes.number("GUEST_WAITING")?),
+                format!("{} to {} waits", pipes.number("FEWEST_WAITS")?, most_waits_in_pipes()?),
             ],
             others: "those at 256 MiB follow from what `roottask` has left for the account of `ramfs`",
         },
@@ -265,6 +264,12 @@ fn limits_of_servers(growth: &Growth) -> Result<Vec<Row>> {
 fn at_most(constants: &Constants, names: [&str; 3]) -> Result<String> {
     let [least, frames, most] = names.map(|name| constants.number(name));
     Ok(format!("{} | 1 for {} frames, {} at most", least?, frames?, most?))
+}
+
+/// Waits in pipes of a large machine.
+fn most_waits_in_pipes() -> Result<u64> {
+    let others = Constants::of_files(&["components/ramfs/src/main.rs"])?.number("FILE_ACTIVATIONS")?;
+    Ok(window::SLOTS as u64 - 1 - others)
 }
 
 /// The rows of the chapter's tables of what grows with memory.
@@ -313,6 +318,15 @@ fn growth(growth: &Growth) -> Result<Vec<Row>> {
         ),
         row("waits in `proc`", [at_most(&waits, ["FEWEST_WAITS", "FRAMES_OF_A_WAIT", "MOST_WAITS"])?]),
         row("pipes, and sessions of pipes", [at_most(&pipes, ["FEWEST", "FRAMES_OF_A_PIPE", "MOST_PIPES"])?]),
+        row(
+            "waits in pipes",
+            [format!(
+                "{} | 1 for {} frames, {} at most",
+                pipes.number("FEWEST_WAITS")?,
+                3 * pipes.number("FRAMES_OF_A_WAIT")?,
+                most_waits_in_pipes()?
+            )],
+        ),
         Row {
             what: "pages of files",
             figures: Vec::new(),
