@@ -30,7 +30,7 @@ impl Source for Own {
             Err(Failure::Protocol(Protocol::NotDelivered)) => Err(Error::Revoked),
             Err(Failure::Refused(PipeError::Flow)) => Err(Error::Flow),
             Err(Failure::Refused(PipeError::NoMemory)) => Err(Error::NoFrames),
-            Err(Failure::Refused(PipeError::Full)) => Err(Error::Full),
+            Err(Failure::Refused(PipeError::TooManySessions)) => Err(Error::Full),
             Err(_) => Err(Error::Unknown),
         }
     }

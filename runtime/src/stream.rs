@@ -138,7 +138,7 @@ impl<'a> Stream<'a> {
     pub fn write_all(&self, mut bytes: &[u8]) -> Result<(), Failure<StreamError>> {
         while !bytes.is_empty() {
             match self.write(bytes)? {
-                0 => return Err(Failure::Refused(StreamError::Failed)),
+                0 => return Err(Failure::Refused(StreamError::NotTaken)),
                 count => bytes = bytes.get(count..).unwrap_or_default(),
             }
         }

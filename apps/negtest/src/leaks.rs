@@ -200,8 +200,8 @@ fn errors() -> Result<String, String> {
     }
     let _ = (PIPES.close_read(pipe), PIPES.close_write(pipe));
     for (compartments, error) in [
-        (&[("", secret); 9][..], ProcessError::BadLaunch),
-        (&[("", handle << 3 | 7)], ProcessError::BadLaunch),
+        (&[("", secret); 9][..], ProcessError::TooManyCompartments),
+        (&[("", handle << 3 | 7)], ProcessError::NotACompartment),
         (&[("", foreign)], ProcessError::Flow),
         (&[("", foreign & !7)], ProcessError::Flow),
     ] {

@@ -71,7 +71,7 @@ fn publish(name: &str, service: &Owned) -> Result<(), Failure<ParentError>> {
 }
 
 const TAKEN: Result<(), Failure<ParentError>> = Err(Failure::Refused(ParentError::Taken));
-const FULL: Result<(), Failure<ParentError>> = Err(Failure::Refused(ParentError::Full));
+const TOO_MANY: Result<(), Failure<ParentError>> = Err(Failure::Refused(ParentError::TooMany));
 
 /// The services that a client uses are still the same.
 fn all_is_well() -> Result<(), String> {
@@ -168,7 +168,7 @@ fn take(service: &Owned, own: &str) -> Result<(), String> {
     for number in 0..MAX_PROGRAM_SERVICES {
         publish(&hoarded(own, number), service).map_err(|error| format!("name {number}: {error}"))?;
     }
-    expect("one more", publish(&hoarded(own, MAX_PROGRAM_SERVICES), service), FULL)?;
+    expect("one more", publish(&hoarded(own, MAX_PROGRAM_SERVICES), service), TOO_MANY)?;
     // A new service under an old name is no new name.
     publish(&hoarded(own, 0), service).map_err(|error| format!("the first again: {error}"))
 }
@@ -181,7 +181,8 @@ fn hoarded(own: &str, number: usize) -> String {
 pub fn hoarder(own: &str) -> u8 {
     match service().and_then(|service| take(&service, own).map(|()| service)) {
         Ok(_service) => server::park(),
-        Err(_) => 1,
+        Err(cause) if cause.ends_with(idl::Code::text(ParentError::Full)) => 1,
+        Err(_) => 2,
     }
 }
 
@@ -225,7 +226,11 @@ fn hoard() -> Result<String, String> {
     let taken = (hoarders.len() + 1) * MAX_PROGRAM_SERVICES;
     hoarders.into_iter().try_for_each(|hoarder| hoarder.kill().map(drop))?;
     callees::victim()?.0.kill()?;
-    Ok(format!("refused after {MAX_PROGRAM_SERVICES}, and after {taken} of all: {}", ParentError::Full))
+    Ok(format!(
+        "refused after {MAX_PROGRAM_SERVICES}: {}; after {taken} of all: {}",
+        ParentError::TooMany,
+        ParentError::Full
+    ))
 }
 
 fn private() -> Result<String, String> {

@@ -55,6 +55,7 @@ const QUERIES: usize = 4;
 const FLOWS: usize = 128;
 const NO_ROOM: Refusal = Failure::Refused(NetError::NoMemory);
 const FULL: Refusal = Failure::Refused(NetError::Full);
+const TOO_MANY: Refusal = Failure::Refused(NetError::TooMany);
 
 /// Makes as many as are given; how many, and why there are no more.
 fn all<T>(mut make: impl FnMut(usize) -> Result<T, Refusal>) -> (Vec<T>, Refusal) {
@@ -69,7 +70,7 @@ fn all<T>(mut make: impl FnMut(usize) -> Result<T, Refusal>) -> (Vec<T>, Refusal
 
 /// Refused after as many as may be, and for this reason.
 fn expect<T>(what: &str, (made, error): &(Vec<T>, Refusal), most: usize) -> Result<(), String> {
-    if made.len() == most && *error == FULL { Ok(()) } else { Err(format!("{} {what}, then: {error}", made.len())) }
+    if made.len() == most && *error == TOO_MANY { Ok(()) } else { Err(format!("{} {what}, then: {error}", made.len())) }
 }
 
 /// Another program uses the network, and the web server answers it.
@@ -114,13 +115,13 @@ fn sessions() -> Result<String, String> {
     let held = all(|place| Session::paid_by(accounts[place % accounts.len()].entry()));
     expect("sessions", &held, SESSIONS)?;
     others_work()?;
-    if Session::open().err() != Some(FULL) {
+    if Session::open().err() != Some(TOO_MANY) {
         return Err("one more while another program had one".to_string());
     }
     drop(held);
     let again = all(|_| Session::open());
     expect("sessions", &again, SESSIONS)?;
-    Ok(format!("{SESSIONS}, then: {FULL}; others go on"))
+    Ok(format!("{SESSIONS}, then: {TOO_MANY}; others go on"))
 }
 
 /// The outcome of an opening: 1 = as it should be.
@@ -132,7 +133,7 @@ struct Opens;
 impl ServeWord for Opens {
     fn serve(_: u64, _: [u64; 5]) -> u64 {
         let outcome = Session::open().err();
-        OPENED.store(if outcome == Some(FULL) { 1 } else { 2 }, Ordering::Relaxed);
+        OPENED.store(if outcome == Some(TOO_MANY) { 1 } else { 2 }, Ordering::Relaxed);
         0
     }
 }
@@ -152,7 +153,7 @@ fn child() -> Result<String, String> {
         0 => return Err("it was not tried".to_string()),
         _ => return Err("a session that a domain of ours opens does not count as ours".to_string()),
     }
-    Ok(format!("counts as its maker: {FULL}"))
+    Ok(format!("counts as its maker: {TOO_MANY}"))
 }
 
 fn ports() -> Result<String, String> {
@@ -160,7 +161,7 @@ fn ports() -> Result<String, String> {
     let session = |place: usize| if place.is_multiple_of(2) { &sessions.0 } else { &sessions.1 };
     let udp = all(|place| session(place).datagrams(place as u32, 0));
     expect("UDP ports", &udp, PORTS)?;
-    if session(0).echo(0).err() != Some(FULL) {
+    if session(0).echo(0).err() != Some(TOO_MANY) {
         return Err("echo besides".to_string());
     }
     let ports: Vec<u16> = udp.0.iter().map(|socket| socket.port()).collect::<Result<_, _>>().map_err(text)?;
@@ -184,7 +185,7 @@ fn ports() -> Result<String, String> {
     raw.close().map_err(text)?;
     expect("queries", &queries, QUERIES)?;
     others_work()?;
-    Ok(format!("{PORTS} and {QUERIES}, then: {FULL}; others go on"))
+    Ok(format!("{PORTS} and {QUERIES}, then: {TOO_MANY}; others go on"))
 }
 
 fn connections() -> Result<String, String> {
@@ -202,7 +203,7 @@ fn connections() -> Result<String, String> {
     let session = Session::open().map_err(text)?;
     let again = all(|_| session.connect(0, Endpoint::new(LOCAL, WEB)).map(drop));
     expect("connections", &again, FLOWS)?;
-    Ok(format!("{FLOWS}, then: {FULL}; others go on"))
+    Ok(format!("{FLOWS}, then: {TOO_MANY}; others go on"))
 }
 
 /// Connections of anybody that their clients have closed and that are still there.
@@ -293,11 +294,10 @@ fn half_open() -> Result<String, String> {
     others_work()?;
     drop(session);
     others_work()?;
-    Ok(format!("{LISTENERS} and {FLOWS}, then: {FULL}; others go on"))
+    Ok(format!("{LISTENERS} and {FLOWS}, then: {TOO_MANY}; others go on"))
 }
 
 fn junk() -> Result<String, String> {
-    const REFUSED: Refusal = Failure::Refused(NetError::NotAllowed);
     let semaphore = Owned::new(op::semaphore_new(Entry::ACCOUNT, 0).map_err(text)?);
     let service = Owned::new(server::word_service::<Opens>().map_err(text)?);
     // A call of it would wait: we have no activation.
@@ -306,7 +306,7 @@ fn junk() -> Result<String, String> {
     let accounts = [entry(semaphore.entry(), rights::ALL), call(), entry(Entry::ACCOUNT, rights::READ)];
     for (place, account) in accounts.into_iter().enumerate() {
         let outcome = sockets::NET.open(account).map(|entry| drop(Owned::new(entry.into())));
-        if outcome != Err(REFUSED) {
+        if outcome != Err(Failure::Refused(NetError::NotAnAccount)) {
             return Err(format!("account {place}: {outcome:?}"));
         }
     }
@@ -316,7 +316,7 @@ fn junk() -> Result<String, String> {
     let semaphores = [entry(Entry::ACCOUNT, rights::ALL), call(), entry(semaphore.entry(), rights::READ)];
     for (place, semaphore) in semaphores.into_iter().enumerate() {
         let outcome = raw.notify(semaphore);
-        if outcome != Err(REFUSED) {
+        if outcome != Err(Failure::Refused(NetError::NotASemaphore)) {
             return Err(format!("semaphore {place}: {outcome:?}"));
         }
     }
@@ -328,7 +328,7 @@ fn junk() -> Result<String, String> {
     }
     raw.close().map_err(text)?;
     others_work()?;
-    Ok(format!("refused: {REFUSED}"))
+    Ok(format!("refused: {}; {}", NetError::NotAnAccount, NetError::NotASemaphore))
 }
 
 /// Ends a component.
@@ -369,7 +369,7 @@ fn short() -> Result<String, String> {
         let session = Session::open().map_err(text)?;
         let listener = session.listen(1, PORT, 256, (1, 1)).map_err(text)?;
         let (held, error) = all(|_| session.connect(2, Endpoint::new(LOCAL, PORT)).map(drop));
-        let is_right = matches!(error, Failure::Protocol(Protocol::NoMemory) | NO_ROOM | FULL);
+        let is_right = matches!(error, Failure::Protocol(Protocol::NoMemory) | NO_ROOM);
         if !is_right || held.len() >= FLOWS / 2 {
             return Err(format!("{} connections, then: {error}", held.len()));
         }

@@ -100,7 +100,9 @@ fn hoard() -> Result<String, String> {
                 ends.push(end);
             }
         };
-        refused("one more", Err::<(), _>(refusal), PipeError::Full)?;
+        // The last session is refused because all are taken.
+        let right = if made - before == of_session || of_session == 0 { PipeError::TooMany } else { PipeError::Full };
+        refused("one more", Err::<(), _>(refusal), right)?;
         core::mem::forget(session);
         // All but the last session have as many.
         if of_session == 0 {
@@ -117,7 +119,7 @@ fn hoard() -> Result<String, String> {
             Err(error) => break error,
         }
     };
-    refused("one more session", Err::<(), _>(refusal), PipeError::Full)?;
+    refused("one more session", Err::<(), _>(refusal), PipeError::TooManySessions)?;
     // Files need no pipes, and what is in the pipes is there.
     FILE_SYSTEM.stat("/bin/./../bin").map_err(text)?;
     for (pipe, end) in ends.iter().enumerate() {
@@ -129,7 +131,7 @@ fn hoard() -> Result<String, String> {
     }
     // The others have theirs meanwhile.
     let _ = thread::sleep(4_000_000_000);
-    Ok(format!("refused after {made}, {of_session} of each session: {}", idl::Code::text(PipeError::Full)))
+    Ok(format!("refused after {made}: {}; {of_session} of each session: {}", PipeError::Full, PipeError::TooMany))
 }
 
 static READS: AtomicUsize = AtomicUsize::new(0);
@@ -175,7 +177,7 @@ fn waits() -> Result<String, String> {
     for waiting in 1.. {
         core::mem::forget(end);
         let pipe = session.pipes.create().or_else(|full| {
-            refused("one more", Err::<(), _>(full), PipeError::Full)?;
+            refused("one more", Err::<(), _>(full), PipeError::TooMany)?;
             kept.push(core::mem::replace(&mut session, Session::open().map_err(text)?));
             session.pipes.create().map_err(text)
         })?;

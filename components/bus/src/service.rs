@@ -5,10 +5,10 @@ use alloc::vec::Vec;
 
 use abi::layout::FREE_START;
 use abi::rights::{self, Kind, MAP_READ, MAP_WRITE};
-use idl::{Delegate, Delegated, Reply, Request};
+use idl::{Delegate, Delegated, Failure, Reply, Request};
 use pci::{Activity, Region};
 use protocols::bus::{BusError, BusServer, CONFIGURATION_BYTES, MAX_FRAMES};
-use protocols::sigma0::Sigma0Client;
+use protocols::sigma0::{Sigma0Client, Sigma0Error};
 use runtime::entry::Owned;
 use runtime::server::Serve;
 use runtime::sync::Mutex;
@@ -73,6 +73,12 @@ fn with<R>(badge: u64, work: impl FnOnce(&mut Device, &[Found]) -> Result<R, Bus
     work(taken.get_mut(&badge).ok_or(BusError::NotClaimed)?, found)
 }
 
+/// The refusal for an error that a driver never meets if all is well. The log has the error.
+fn failed(what: &str, error: impl core::fmt::Display) -> BusError {
+    runtime::log!("{what}: {error}");
+    BusError::Failed
+}
+
 /// Maps pages of ours, derived, into a driver.
 fn give(domain: Entry, source: u64, address: u64, pages: u64) -> Result<(), BusError> {
     for page in 0..pages {
@@ -80,7 +86,10 @@ fn give(domain: Entry, source: u64, address: u64, pages: u64) -> Result<(), BusE
         // SAFETY: nothing here refers to what stands in these pages.
         unsafe { op::map(domain, source + page * PAGE, to, 0, MAP_READ | MAP_WRITE) }.map_err(|error| match error {
             abi::Error::AccountExhausted | abi::Error::NoFrames => BusError::NoRoom,
-            _ => BusError::BadAddress,
+            abi::Error::BadAddress | abi::Error::NotAligned | abi::Error::Reserved => BusError::BadAddress,
+            abi::Error::Occupied => BusError::Occupied,
+            abi::Error::Revoked => BusError::Gone,
+            error => failed("memory of a driver", error),
         })?;
     }
     Ok(())
@@ -161,7 +170,8 @@ impl BusServer for BusService {
                 match op::machine_device(Entry::SPECIAL, region.start + page * PAGE, own + page * PAGE) {
                     Ok(()) | Err(abi::Error::Occupied) => {}
                     Err(abi::Error::Withheld | abi::Error::BadArgument) => return Err(BusError::NoRegion),
-                    Err(_) => return Err(BusError::NoMemory),
+                    Err(abi::Error::AccountExhausted | abi::Error::NoFrames) => return Err(BusError::NoMemory),
+                    Err(error) => return Err(failed("registers", error)),
                 }
             }
             device.mapped |= 1 << base;
@@ -183,8 +193,11 @@ impl BusServer for BusService {
             let memory = Sigma0Client(Direct(Entry::SIGMA0));
             for number in device.frames.len() as u64..count {
                 let page = own + number * PAGE;
-                memory.draw(page, 0, MAP_READ | MAP_WRITE).map_err(|_| BusError::NoMemory)?;
-                let physical = op::machine_physical(Entry::SPECIAL, page).map_err(|_| BusError::NoMemory)?;
+                memory.draw(page, 0, MAP_READ | MAP_WRITE).map_err(|error| match error {
+                    Failure::Refused(Sigma0Error::AccountExhausted | Sigma0Error::NoFrames) => BusError::NoMemory,
+                    error => failed("sigma0", error),
+                })?;
+                let physical = op::machine_physical(Entry::SPECIAL, page).map_err(|error| failed("a frame", error))?;
                 device.frames.push(physical);
             }
             give(device.domain.entry(), own, address, count)?;
@@ -204,7 +217,7 @@ impl BusServer for BusService {
             let holder = device.holder;
             if !device.watched {
                 // The thread ends by itself.
-                drop(thread::spawn(move || watch(badge, holder, &life)).map_err(|_| BusError::NoMemory)?);
+                drop(thread::spawn(move || watch(badge, holder, &life)).map_err(|error| failed("a thread", error))?);
                 device.watched = true;
             }
             device.function.set(Activity::Works);

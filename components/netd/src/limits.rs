@@ -65,13 +65,16 @@ impl Holders {
 
     /// Whether a client can have no more.
     pub fn is_full(&self, client: Client, what: What) -> bool {
-        let place = what as usize;
-        self.has_all(client, what) || client != COMPONENTS && self.programs[place] >= OF_PROGRAMS[place]
+        self.check(client, what).is_err()
     }
 
-    /// Refuses a client that has as many as it may have.
+    /// Refuses a client that has as many as it may have, and a program when all programs together have.
     pub fn check(&self, client: Client, what: What) -> Result<(), NetError> {
-        if self.is_full(client, what) { Err(NetError::Full) } else { Ok(()) }
+        let place = what as usize;
+        if self.has_all(client, what) {
+            return Err(NetError::TooMany);
+        }
+        if client != COMPONENTS && self.programs[place] >= OF_PROGRAMS[place] { Err(NetError::Full) } else { Ok(()) }
     }
 
     /// The counts and limits of components, and of all programs together.

@@ -15,8 +15,8 @@ use crate::slots::Number;
 const FIRST: u64 = 2_000_000_000;
 
 /// Whether a client handed over an entry of this kind, to be charged or raised.
-fn check(handed: &Owned, kind: Kind) -> Result<(), NetError> {
-    if handed.entry().is(kind, rights::WRITE) { Ok(()) } else { Err(NetError::NotAllowed) }
+fn check(handed: &Owned, kind: Kind, refusal: NetError) -> Result<(), NetError> {
+    if handed.entry().is(kind, rights::WRITE) { Ok(()) } else { Err(refusal) }
 }
 
 /// See the module.
@@ -42,11 +42,11 @@ pub struct Session {
 impl Session {
     /// Takes over an account.
     pub fn new((client, owner): (Client, Option<Owner>), account: Owned) -> Result<Self, NetError> {
-        check(&account, Kind::Account)?;
+        check(&account, Kind::Account, NetError::NotAnAccount)?;
         let handed = Delegate::entry(account.entry().0, rights::ALL);
         let ticket = Sigma0Client(Direct(Entry::SIGMA0)).manage_account(handed).map_err(|error| match error {
             Failure::Refused(Sigma0Error::Full) => NetError::Full,
-            Failure::Refused(Sigma0Error::NotAnAccount) => NetError::NotAllowed,
+            Failure::Refused(Sigma0Error::NotAnAccount) => NetError::NotAnAccount,
             _ => NetError::Failed,
         })?;
         Ok(Self {
@@ -64,7 +64,7 @@ impl Session {
 
     /// Sets the semaphore for notifications from now on.
     pub fn set_semaphore(&mut self, semaphore: Owned) -> Result<(), NetError> {
-        check(&semaphore, Kind::Semaphore)?;
+        check(&semaphore, Kind::Semaphore, NetError::NotASemaphore)?;
         self.semaphore = Some(semaphore);
         self.signalled = false;
         self.signal();

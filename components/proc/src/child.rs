@@ -345,7 +345,7 @@ impl Child {
         rights: u64,
         fill: impl FnOnce(&mut [[u8; PAGE_BYTES]]) -> Result<(), ProcessError>,
     ) -> Result<(), ProcessError> {
-        let ticket = self.ticket.ok_or(ProcessError::NoMemory)?;
+        let ticket = self.ticket.ok_or(ProcessError::Runs)?;
         let draw =
             |at| sigma0().draw_for(ticket, at, order.into(), rights::MAP_READ | rights::MAP_WRITE).map_err(memory);
         window::with_pages(order, draw, fill, nucleus, self.domain.entry(), address, rights)

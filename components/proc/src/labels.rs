@@ -35,7 +35,7 @@ pub fn of_launch(launch: &Startup<'_>) -> Result<Option<Labels>, ProcessError> {
         return if CALLERS.caller_may(0).change { Ok(None) } else { Err(ProcessError::Flow) };
     }
     if compartments().count() > MAX_COMPARTMENTS {
-        return Err(ProcessError::BadLaunch);
+        return Err(ProcessError::TooManyCompartments);
     }
     let labels = Labels::new(compartments()).map_err(refused)?;
     // A caller that may observe {h 3, ★} accepts h, and is tainted by it or owns it. One that may change what has {h ★, 3} owns it.
@@ -62,8 +62,9 @@ pub fn judged(compartments: impl Iterator<Item = u64>) -> Result<Owned, Error> {
 /// Of labels, which our own account pays for.
 pub fn refused(error: Error) -> ProcessError {
     match error {
-        Error::AccountExhausted | Error::NoFrames | Error::TableFull => ProcessError::NoMemory,
-        Error::BadArgument => ProcessError::BadLaunch,
+        Error::AccountExhausted | Error::NoFrames => ProcessError::NoMemory,
+        Error::TableFull => ProcessError::TooMany,
+        Error::BadArgument => ProcessError::NotACompartment,
         error => {
             log_for_caller!("labels: {error}");
             ProcessError::Failed

@@ -125,7 +125,7 @@ impl ProcessServer for Processes {
 
     fn stop_machine(&self, badge: u64, status: u64) -> Result<(), ProcessError> {
         allow(badge)?;
-        op::machine_stop(Entry::SPECIAL, status & 0x7f).map_err(|_| ProcessError::NotAllowed)
+        op::machine_stop(Entry::SPECIAL, status & 0x7f).map_err(|error| child::failed("the machine", error))
     }
 
     fn kill_domain(&self, badge: u64, number: u64, force: Force) -> Result<(), ProcessError> {

@@ -201,7 +201,7 @@ pub fn reserve_name(number: u64, name: &str) -> Result<(), ParentError> {
     let services = table.services(number).ok_or(ParentError::Gone)?;
     if services.iter().all(|(known, _)| known != name) {
         if services.len() >= MAX_PROGRAM_SERVICES {
-            return Err(ParentError::Full);
+            return Err(ParentError::TooMany);
         }
         services.push((name.to_string(), None));
     }
@@ -331,7 +331,10 @@ pub fn compartments(number: u64, is_allowed: bool) -> Result<Vec<u64>, ProcessEr
 
 fn end(state: &State) -> Result<(), ProcessError> {
     match state {
-        State::Running(child) => op::domain_kill(child.domain.entry(), 0).map_err(|_| ProcessError::NoSuchProcess),
+        State::Running(child) => op::domain_kill(child.domain.entry(), 0).map_err(|error| match error {
+            abi::Error::Revoked => ProcessError::NoSuchProcess,
+            error => child::failed("the nucleus", error),
+        }),
         State::Starting => Err(ProcessError::NoSuchProcess),
         State::Ended(..) => Ok(()),
     }

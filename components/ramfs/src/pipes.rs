@@ -184,6 +184,13 @@ impl Side {
     const fn place(self, badge: u64) -> usize {
         place_in(badge, self as u32)
     }
+    /// Of an entry that does not have that end, or has it no longer.
+    const fn refusal(self) -> StreamError {
+        match self {
+            Self::Reads => StreamError::NotReadable,
+            Self::Writes => StreamError::NotWritable,
+        }
+    }
     const fn other(self) -> Self {
         match self {
             Self::Reads => Self::Writes,
@@ -204,7 +211,7 @@ fn wait<'a>(
     room: &mut [u8],
 ) -> Result<Received<'a, Table>, StreamError> {
     let waiting = WAITING.load(Ordering::Relaxed);
-    let pipe = table.at(badge, side).ok_or(StreamError::Failed)?;
+    let pipe = table.at(badge, side).ok_or(side.refusal())?;
     let is_full = waiting % ONE_GUEST >= WAITS.all() || pipe.is_guest && waiting / ONE_GUEST >= WAITS.of_guests();
     if side.of(pipe).waits.is_taken() {
         return Err(StreamError::Awaited);
@@ -343,7 +350,7 @@ impl PipesServer for Pipes {
         table.sweep();
         let guests = table.sessions.iter().filter(|session| session.is_guest).count();
         if table.sessions.len() >= PIPES.all() || is_guest && guests >= PIPES.of_guests() {
-            return Err(PipeError::Full);
+            return Err(PipeError::TooManySessions);
         }
         table.sessions.try_reserve(1).map_err(|_| PipeError::NoMemory)?;
         let badge = SESSION | table.next();
@@ -361,7 +368,10 @@ impl PipeSessionServer for Pipes {
         let is_guest = sessions.find(|known| known.badge == session).ok_or(PipeError::NoSession)?.is_guest;
         let guests = || table.all().filter(|pipe| pipe.is_guest);
         let own = guests().filter(|pipe| pipe.session == session).count();
-        if is_guest && (guests().count() >= PIPES.of_guests() || own >= PIPES.of_session()) {
+        if is_guest && own >= PIPES.of_session() {
+            return Err(PipeError::TooMany);
+        }
+        if is_guest && guests().count() >= PIPES.of_guests() {
             return Err(PipeError::Full);
         }
         let is_first = table.all().next().is_none();
@@ -417,7 +427,7 @@ impl PipeEndServer for Pipes {
     fn read(&self, badge: u64, mut into: Output<'_>) -> Result<usize, StreamError> {
         let mut table = TABLE.lock();
         loop {
-            let pipe = table.at(badge, Side::Reads).ok_or(StreamError::NotReadable)?;
+            let pipe = table.at(badge, Side::Reads).ok_or(Side::Reads.refusal())?;
             if !COMPARTMENTS.caller_may(pipe.compartment).observe {
                 return Err(StreamError::Flow);
             }
@@ -444,7 +454,7 @@ impl PipeEndServer for Pipes {
     fn write(&self, badge: u64, bytes: Input<'_>) -> Result<usize, StreamError> {
         let mut table = TABLE.lock();
         loop {
-            let pipe = table.at(badge, Side::Writes).ok_or(StreamError::NotWritable)?;
+            let pipe = table.at(badge, Side::Writes).ok_or(Side::Writes.refusal())?;
             if !COMPARTMENTS.caller_may(pipe.compartment).change {
                 return Err(StreamError::Flow);
             }

@@ -7,8 +7,8 @@ use abi::{Error, PAGE_BYTES};
 use alloc::string::{String, ToString};
 use core::sync::atomic::{AtomicU64, Ordering};
 use cpio::Archive;
-use idl::Delegate;
-use protocols::sigma0::Sigma0Client;
+use idl::{Delegate, Failure};
+use protocols::sigma0::{Sigma0Client, Sigma0Error};
 use runtime::Direct;
 use runtime::{Entry, op, table};
 
@@ -77,8 +77,8 @@ pub fn forget(ticket: u64) {
 }
 
 /// Draws a page charged to a ticket's account at an address of ours.
-pub fn draw_for(ticket: u64, address: u64) -> Result<(), String> {
-    sigma0().draw_for(ticket, address, 0, MAP_READ | MAP_WRITE).map_err(|error| error.to_string())
+pub fn draw_for(ticket: u64, address: u64) -> Result<(), Failure<Sigma0Error>> {
+    sigma0().draw_for(ticket, address, 0, MAP_READ | MAP_WRITE)
 }
 
 /// Gives `domain` a page charged to the ticket's account, filled by `fill`.
@@ -89,7 +89,7 @@ pub fn give_page(
     rights: u64,
     fill: impl FnOnce(&mut [u8; PAGE_BYTES]),
 ) -> Result<(), String> {
-    draw_for(ticket, WINDOW)?;
+    draw_for(ticket, WINDOW).map_err(|error| error.to_string())?;
     // SAFETY: the page was just drawn there, for us alone.
     fill(unsafe { &mut *(WINDOW as *mut [u8; PAGE_BYTES]) });
     // SAFETY: the reference is gone; the page leaves our space.

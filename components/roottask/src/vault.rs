@@ -8,6 +8,8 @@ use crate::{memory, room, services};
 use abi::PAGE_BYTES;
 use abi::rights::{MAP_READ, MAP_WRITE};
 use alloc::collections::{BTreeMap, BTreeSet};
+use idl::Failure;
+use protocols::sigma0::Sigma0Error;
 use protocols::vault::{VaultError, VaultServer};
 use runtime::sync::Mutex;
 use runtime::{Entry, op};
@@ -45,13 +47,19 @@ fn ticket(component: u64) -> Result<u64, VaultError> {
     if let Some(ticket) = tickets.get(&component) {
         return Ok(*ticket);
     }
-    let account = op::account_new(Entry::OWN, room::vault(component)).map_err(|_| VaultError::NoMemory)?;
-    let ticket = memory::manage_account(account).map_err(|_| {
+    let account = op::account_new(Entry::OWN, room::vault(component)).map_err(failed)?;
+    let ticket = memory::manage_account(account).map_err(|error| {
         services::remove(account);
-        VaultError::NoMemory
+        failed(error)
     })?;
     tickets.insert(component, ticket);
     Ok(ticket)
+}
+
+/// The refusal for an error that a component never meets if all is well. The log has the error.
+fn failed(error: impl core::fmt::Display) -> VaultError {
+    runtime::log!("a vault: {error}");
+    VaultError::Failed
 }
 
 fn address_of(component: u64, index: u64) -> u64 {
@@ -66,8 +74,11 @@ impl Vault {
     fn share(&self, domain: Entry, index: u64, address: u64) -> Result<(), VaultError> {
         // SAFETY: we hold no reference into vault pages.
         unsafe { op::map(domain, address_of(self.component, index), address, 0, MAP_READ | MAP_WRITE) }.map_err(
-            |error| {
-                if error == abi::Error::AccountExhausted { VaultError::NoTables } else { VaultError::BadAddress }
+            |error| match error {
+                abi::Error::AccountExhausted => VaultError::NoTables,
+                abi::Error::Occupied => VaultError::Occupied,
+                abi::Error::BadAddress | abi::Error::NotAligned | abi::Error::Reserved => VaultError::BadAddress,
+                error => failed(error),
             },
         )
     }
@@ -87,7 +98,10 @@ impl Vault {
         let place = address_of(self.component, index);
         let is_new = !pages.contains(&(self.component, index));
         if is_new {
-            memory::draw_for(ticket(self.component)?, place).map_err(|_| VaultError::NoMemory)?;
+            memory::draw_for(ticket(self.component)?, place).map_err(|error| match error {
+                Failure::Refused(Sigma0Error::AccountExhausted | Sigma0Error::NoFrames) => VaultError::NoMemory,
+                error => failed(error),
+            })?;
             pages.insert((self.component, index));
         }
         if let Err(error) = self.share(domain, index, address) {

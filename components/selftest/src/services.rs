@@ -461,7 +461,7 @@ fn kept() -> Result<(), &'static str> {
     // Our pages are mapped already, and those of others are not ours.
     let again = vault::values(1).map(drop);
     hold(
-        matches!(again, Err(vault::Error::Vault(Failure::Refused(VaultError::BadAddress)))),
+        matches!(again, Err(vault::Error::Vault(Failure::Refused(VaultError::Occupied)))),
         "a second one has the pages",
     )
 }

@@ -159,7 +159,7 @@ pub fn prefixes(words: &[String]) -> Result<(Prefixes, &[String]), String> {
 
 /// Has made in the program's table what it is to have there: ends of pipes, the terminal, our own entry to `proc`. Lets it
 /// run.
-fn equip(child: &Child, launch: &Launch<'_>) -> Result<(), Failure<ProcessError>> {
+fn equip(child: &Child, launch: &Launch<'_>) -> Result<(), Refusal> {
     let allowed = launch.prefixes.allowed;
     if !allowed && !launch.needs_terminal() && !launch.streams.iter().any(Stream::is_given) {
         return Ok(());
@@ -171,15 +171,34 @@ fn equip(child: &Child, launch: &Launch<'_>) -> Result<(), Failure<ProcessError>
     if allowed {
         PROC.give(Delegate::entry(domain.entry().0, COPY | WRITE), PORTAL.into())?;
     }
-    for stream in launch.streams {
+    for (number, stream) in launch.streams.iter().enumerate() {
         for handle in launch.prefixes.taints() {
-            stream.taint(handle).map_err(|_| Failure::Refused(ProcessError::Flow))?;
+            stream.taint(handle).map_err(|error| Refusal::of_stream(number, error))?;
         }
     }
     for (number, stream) in launch.streams.iter().enumerate() {
-        stream.give(domain.entry(), number).map_err(|_| Failure::Refused(ProcessError::BadLaunch))?;
+        stream.give(domain.entry(), number).map_err(|error| Refusal::of_stream(number, error))?;
     }
-    child.start()
+    Ok(child.start()?)
+}
+
+/// Why a program was not started.
+enum Refusal {
+    OfProc(Failure<ProcessError>),
+    /// Of one of its three streams.
+    OfStream(String),
+}
+
+impl Refusal {
+    fn of_stream(number: usize, error: impl core::fmt::Display) -> Self {
+        Self::OfStream(alloc::format!("{}: {error}", ["input", "output", "errors"][number]))
+    }
+}
+
+impl From<Failure<ProcessError>> for Refusal {
+    fn from(failure: Failure<ProcessError>) -> Self {
+        Self::OfProc(failure)
+    }
 }
 
 /// Starts a program.
@@ -216,7 +235,7 @@ pub fn spawn(state: &State, launch: &Launch<'_>) -> Result<Child, NotStarted> {
     Err(NotStarted::NotFound(command.clone()))
 }
 
-fn start(path: &str, page: &[u8], launch: &Launch<'_>) -> Result<Child, Failure<ProcessError>> {
+fn start(path: &str, page: &[u8], launch: &Launch<'_>) -> Result<Child, Refusal> {
     let cpus = launch.prefixes.cpus;
     let child = Child::from(match PROC.spawn(path, page, 0, cpus) {
         // Others hold all that there is for programs: a person must be able to look, end them and remove files.
@@ -238,8 +257,12 @@ fn start(path: &str, page: &[u8], launch: &Launch<'_>) -> Result<Child, Failure<
     }
 }
 
-fn not_started(path: &str, launch: &Launch<'_>, error: Failure<ProcessError>) -> NotStarted {
+fn not_started(path: &str, launch: &Launch<'_>, refusal: Refusal) -> NotStarted {
     let name = launch.words.first().map_or(path, String::as_str);
+    let error = match refusal {
+        Refusal::OfProc(error) => error,
+        Refusal::OfStream(cause) => return NotStarted::Other(alloc::format!("{name}: {cause}")),
+    };
     match error {
         Failure::Refused(ProcessError::NotFound) => NotStarted::NotFound(name.to_string()),
         Failure::Refused(ProcessError::NotAProgram | ProcessError::NotExecutable) if files::is_text(path) => {

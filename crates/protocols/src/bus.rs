@@ -5,10 +5,10 @@ use idl::{codes, interface};
 codes! {
     /// Why the bus refused.
     pub enum BusError {
-        1 NotFound "no such device, or another driver has it"
+        1 NotFound "no such device that no driver has"
         2 NotClaimed "no device was claimed"
         3 NoMemory "the bus has no memory left"
-        4 BadAddress "the pages cannot be mapped there"
+        4 BadAddress "not an address at which the driver can have pages"
         5 NoInterrupt "the device has no interrupt line of its own"
         6 NotAllowed "a device needs a portal from the system description"
         7 NotADomain "what came along is not a domain that memory can be mapped into"
@@ -17,6 +17,9 @@ codes! {
         10 NotASemaphore "what came along is not a semaphore that can be waited for"
         11 NoRegion "the device has no such registers"
         12 NoRoom "the driver's account has no frames for page tables"
+        13 Occupied "a page is mapped there"
+        14 Gone "the driver's domain ended"
+        15 Failed "it could not be done: dmesg says why"
     }
 }
 

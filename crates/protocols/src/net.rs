@@ -31,7 +31,7 @@ codes! {
     pub enum NetError {
         1 InUse "somebody has this port"
         2 Closed "the socket or session is closed"
-        3 Full "no room for more sockets or sessions"
+        3 Full "all that programs can have of these are taken: end one (netstat shows whose)"
         4 BadAddress "not an address or a port that this can be done with"
         5 Reset "the other side broke the connection off"
         6 WouldBlock "not now; an event will tell"
@@ -46,6 +46,9 @@ codes! {
         15 BadSize "the buffers of a connection have 1 to 4 pages each way"
         16 Failed "sigma0 gives no memory for it"
         17 NoPort "no free port was found"
+        18 TooMany "the caller has as many of these as it may have: close one"
+        19 NotAnAccount "not an account that can be charged"
+        20 NotASemaphore "not a semaphore that may be raised"
     }
 }
 

@@ -7,7 +7,7 @@ codes! {
     pub enum ParentError {
         1 BadName "not a valid service name"
         2 NotAllowed "`services` in the system description does not let this component do it"
-        3 Full "as many names as there can be, or as one program may have"
+        3 Full "programs have as many names as they can have: end one (ps, kill)"
         4 NoVault "this component keeps nothing over its death"
         5 NoSuchComponent "no component that runs has this domain"
         6 Essential "a component without which the machine stops"
@@ -22,6 +22,7 @@ codes! {
         15 NotForPrograms "only for components: this is a program"
         16 NotHolder "only for the component that has the machine"
         17 Gone "the caller does not run any more"
+        18 TooMany "the program has as many names as one may have"
     }
 }
 

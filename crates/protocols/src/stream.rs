@@ -21,6 +21,7 @@ codes! {
         14 Removed "the file was removed"
         15 Confined "not on the list of what this program may do with files"
         16 NoRoom "the domain has no room for one more entry"
+        17 NotTaken "the other side takes no bytes"
     }
 }
 

@@ -7,11 +7,13 @@ codes! {
     /// Why the vault refused.
     pub enum VaultError {
         1 NoMemory "the vault has no memory left"
-        2 BadAddress "not the address of a free page"
+        2 BadAddress "not the address of a page"
         3 TooMany "the vault has no page of this index"
         4 NoSuchPage "there is no such page"
         5 NoTables "the component's account has no frames left for tables"
         6 Gone "the component does not run any more"
+        7 Failed "it could not be done: dmesg says why"
+        8 Occupied "a page is mapped there"
     }
 }
 
