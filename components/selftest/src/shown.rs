@@ -8,6 +8,9 @@ pub const PLACE: u64 = 0x5000_0000;
 /// The answer of a child's services.
 pub const ANSWER: u64 = 77;
 
+/// What a child's services write to a window.
+pub const THEIRS: u64 = 3;
+
 /// The value that `mark` writes.
 pub const MARK: u32 = 0x3a4c;
 

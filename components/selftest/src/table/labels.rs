@@ -23,7 +23,7 @@ use super::child::{Child, Page, Program, Service, Unit, awaited, word_address};
 use super::places::{
     BLOCKED, PRIORITY, Prng, RETURN, RUN, SCHEDULE, SLEEP, Turn, Victim, When, pause, pin_thread, play, until, vacant,
 };
-use super::programs::PLACE;
+use super::programs::{PLACE, THEIRS};
 use crate::check::hold;
 use crate::pagers::{newest, status};
 
@@ -301,7 +301,11 @@ fn calls(turn: &mut Turn, change: Change, way: Way) -> Result<(), &'static str> 
     let mode = turn.mode();
     let writes = if change == Change::Lower { 0 } else { turn.random.below(2) };
     let window = if has_window { [PLACE | 1 | (WRITABLE * writes), Control::WINDOW] } else { [0, 0] };
-    let work = |mode| set(WORK, index, [mode, its, 0, 0, window[0], window[1]]);
+    // The callee writes to its window once it goes on.
+    let wrote = || common().0[1].swap(0, Ordering::SeqCst) == THEIRS;
+    wrote();
+    let writes = if has_window { writes } else { 0 };
+    let work = |mode| set(WORK, index, [mode, its, 0, writes, window[0], window[1]]);
     work(mode);
     let (entry, changes) = (caller.portal.entry(), if matches!(way, Way::Out | Way::Lent) { &caller } else { &callee });
     let _kept = change.prepare(changes, &mut turn.random)?;
@@ -317,6 +321,14 @@ fn calls(turn: &mut Turn, change: Change, way: Way) -> Result<(), &'static str> 
         After => hold(result == 0, "another result")?,
         Race => one_of(result, &[0, forbidden])?,
         _ => one_of(result, &[forbidden])?,
+    }
+    // A callee that was cut off goes on, and no longer sees the page.
+    pause();
+    if (turn.when, result) != (Race, FLOW) {
+        hold(
+            wrote() == (result == 0 && writes != 0),
+            "the callee writes to a page that it must not see, or not to one that it sees",
+        )?;
     }
     work(RETURN);
     hold(obeyed(entry, WORK) == forbidden, "the next call has another result")

@@ -17,7 +17,7 @@ use super::case::{Case, one_of, text};
 use super::child::{self, Child, Page, Program, Question, block, set_block};
 use super::late::Calls;
 use super::places::{RETURN, SLEEP, Turn, Victim, When, code, pause, pin_thread, play, until};
-use super::programs::{ANSWER, PLACE, word};
+use super::programs::{ANSWER, PLACE, THEIRS, word};
 use crate::check::hold;
 use crate::raw::{call_showing, service_here};
 use crate::torn::{self, FIRST_BYTE, HERE, Keeper, THERE};
@@ -46,8 +46,6 @@ pub const CASES: &[Case] = &[
 
 /// Written to the page by its owner when the window must be gone: no callee may read it.
 const SECRET: u64 = 0x5ec2e7;
-/// Written by callees through their windows.
-const THEIRS: u64 = 3;
 /// The first word of the page before that.
 const KNOWN: u64 = 5;
 static BLOCKS: Page = Page::new();

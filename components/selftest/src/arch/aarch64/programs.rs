@@ -5,7 +5,7 @@ use core::arch::naked_asm;
 use abi::layout::{ENTRY_BYTES, RETURN};
 use abi::op;
 
-use crate::shown::{ANSWER, MARK, NOT_CLEAR, PLACE, ROUNDING, word};
+use crate::shown::{ANSWER, MARK, NOT_CLEAR, PLACE, ROUNDING, THEIRS, word};
 
 /// Code and bytes of all.
 pub fn all() -> [(u64, u64); 10] {
@@ -24,13 +24,16 @@ pub fn all() -> [(u64, u64); 10] {
 }
 
 /// A service. Word 0: 0 = returns at once; 1 = P on the semaphore at index word 1, then returns;
-/// 2 = runs until the first word of the page at [`PLACE`] is not 0. The answer is [`ANSWER`].
+/// 2 = runs until the first word of the page at [`PLACE`] is not 0. If word 3 is not 0, it then writes [`THEIRS`] to the second word of the window
+/// that word 4 is. The answer is [`ANSWER`].
 ///
 /// # Safety
 /// Only as a service of a child.
 #[unsafe(naked)]
 pub unsafe extern "C" fn serve() -> ! {
     naked_asm!(
+        "and x20, x5, #-4096",
+        "mov x21, x4",
         "cbz w0, 3f",
         "cmp w0, #1",
         "b.ne 2f",
@@ -49,12 +52,17 @@ pub unsafe extern "C" fn serve() -> ! {
         "ldr x10, [x9]",
         "cbz x10, 4b",
         "3:",
+        "cbz x21, 5f",
+        "mov x9, {theirs}",
+        "str x9, [x20, #8]",
+        "5:",
         "mov x0, {answer}",
         "mov x3, xzr",
         "mov x8, {leave}",
         "svc #0",
         "udf #0",
         entry = const ENTRY_BYTES,
+        theirs = const THEIRS,
         p = const op::P,
         place = const PLACE,
         answer = const ANSWER,

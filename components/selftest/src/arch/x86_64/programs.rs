@@ -5,7 +5,7 @@ use core::arch::naked_asm;
 use abi::layout::ENTRY_BYTES;
 use abi::op;
 
-use crate::shown::{ANSWER, MARK, NOT_CLEAR, PLACE, ROUNDING, word};
+use crate::shown::{ANSWER, MARK, NOT_CLEAR, PLACE, ROUNDING, THEIRS, word};
 
 /// Code and bytes of all.
 pub fn all() -> [(u64, u64); 10] {
@@ -24,13 +24,16 @@ pub fn all() -> [(u64, u64); 10] {
 }
 
 /// A service. Word 0: 0 = returns at once; 1 = P on the semaphore at index word 1, then returns;
-/// 2 = runs until the first word of the page at [`PLACE`] is not 0. The answer is [`ANSWER`].
+/// 2 = runs until the first word of the page at [`PLACE`] is not 0. If word 3 is not 0, it then writes [`THEIRS`] to the second word of the window
+/// that word 4 is. The answer is [`ANSWER`].
 ///
 /// # Safety
 /// Only as a service of a child.
 #[unsafe(naked)]
 pub unsafe extern "C" fn serve() -> ! {
     naked_asm!(
+        "mov rbx, r9",
+        "mov ebp, r8d",
         "test edi, edi",
         "jz 3f",
         "cmp edi, 1",
@@ -47,6 +50,11 @@ pub unsafe extern "C" fn serve() -> ! {
         "cmp qword ptr [{place}], 0",
         "je 2b",
         "3:",
+        "test ebp, ebp",
+        "jz 4f",
+        "and rbx, -4096",
+        "mov qword ptr [rbx + 8], {theirs}",
+        "4:",
         "mov edi, {answer}",
         "xor r10d, r10d",
         "xor eax, eax",
@@ -54,6 +62,7 @@ pub unsafe extern "C" fn serve() -> ! {
         "ud2",
         entry = const ENTRY_BYTES,
         place = const PLACE,
+        theirs = const THEIRS,
         answer = const ANSWER,
     )
 }
