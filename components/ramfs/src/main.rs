@@ -38,6 +38,8 @@ runtime::entry!(main);
 
 /// Activations beside those that may wait in pipes.
 const FILE_ACTIVATIONS: usize = 4;
+/// Calls that may wait in pipes. A domain that takes windows has so many message areas: one is our thread's, the others are of activations.
+const MOST_WAITS: usize = abi::window::SLOTS - 1 - FILE_ACTIVATIONS;
 /// Pages of stack that a call takes.
 const STACK_PAGES: u64 = 1;
 
@@ -121,7 +123,7 @@ fn start() -> Result<(), String> {
         runtime::log!("not all compartments of the description are there: {cause}");
     }
     *TREE.lock() = Some(tree);
-    let waits = pipes::prepare().map_err(|error| error.to_string())?;
+    let waits = pipes::prepare(MOST_WAITS).map_err(|error| error.to_string())?;
     server::prepared_activations(waits + FILE_ACTIVATIONS, STACK_PAGES).map_err(|error| error.to_string())?;
     if !server::keep_memory(KEPT_BYTES) {
         return Err("no room for a heap".to_string());

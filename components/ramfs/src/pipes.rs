@@ -38,8 +38,6 @@ const FRAMES_OF_FEWEST: u64 = 288;
 const FRAMES_OF_A_PIPE: u64 = 5;
 /// Calls that wait at the same time in the smallest account.
 const FEWEST_WAITS: usize = 16;
-/// Those in any. A domain that takes windows has so many message areas: one is our thread's, the others are of activations.
-const MOST_WAITS: usize = abi::window::SLOTS - 1 - crate::FILE_ACTIVATIONS;
 /// Frames that a further one takes.
 const FRAMES_OF_A_WAIT: u64 = 5;
 /// Nanoseconds between two looks for owners that are gone, while there are pipes.
@@ -284,13 +282,13 @@ impl Limit {
     }
 }
 
-/// Before anybody calls. Gives how many calls may wait.
-pub fn prepare() -> Result<usize, abi::Error> {
+/// Before anybody calls. Gives how many calls may wait: `most` at most.
+pub fn prepare(most: usize) -> Result<usize, abi::Error> {
     let frames = runtime::program::number("FRAMES").unwrap_or(0).saturating_sub(FRAMES_OF_FEWEST);
     // A third at most is for waits.
-    let further = (frames / 3 / FRAMES_OF_A_WAIT).min((MOST_WAITS - FEWEST_WAITS) as u64);
-    let most = FEWEST + ((frames - further * FRAMES_OF_A_WAIT) / FRAMES_OF_A_PIPE) as usize;
-    PIPES.0.store(most.min(MOST_PIPES), Ordering::Relaxed);
+    let further = (frames / 3 / FRAMES_OF_A_WAIT).min((most - FEWEST_WAITS) as u64);
+    let pipes = FEWEST + ((frames - further * FRAMES_OF_A_WAIT) / FRAMES_OF_A_PIPE) as usize;
+    PIPES.0.store(pipes.min(MOST_PIPES), Ordering::Relaxed);
     WAITS.0.store(FEWEST_WAITS + further as usize, Ordering::Relaxed);
     FIRST.store(op::semaphore_new(Entry::ACCOUNT, 0)?.0, Ordering::Relaxed);
     Ok(WAITS.all())
