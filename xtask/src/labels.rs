@@ -443,8 +443,8 @@ mod tests {
         let mut judged = Judged::default();
         let error = judge(trace.as_bytes(), &mut judged).expect_err("a line that is none");
         assert!(format!("{error:#}").starts_with("line 3: column 1: "), "{error:#}");
-        let told = "2 lines; line 2: delivered: the trace says true, the engine false";
-        assert_eq!(judged.outcome(false), (Some(told.to_string()), DIFFERS));
+        let reported = "2 lines; line 2: delivered: the trace says true, the engine false";
+        assert_eq!(judged.outcome(false), (Some(reported.to_string()), DIFFERS));
         assert_eq!(Judged::default().outcome(false), (None, NO_TRACE));
         assert_eq!(Judged::default().outcome(true), (Some("0 lines, no disagreement".to_string()), 0));
     }

@@ -185,7 +185,7 @@ impl Child {
 pub fn newest_status() -> Result<u64, &'static str> {
     let domains = inspect::domains().map_err(|error| match error {
         Failure::Transport(error) => error.text(),
-        _ => "the domains are not told",
+        _ => "the domains are not reported",
     })?;
     let newest = domains.iter().rfind(|(name, _)| name == "victim").ok_or("the child is not listed")?;
     if newest.1.state == 1 { Ok(newest.1.status) } else { Err("the child lives") }

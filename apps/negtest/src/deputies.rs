@@ -147,13 +147,13 @@ fn entries() -> Result<String, String> {
         Delegate::entry(semaphore.entry().0, COPY | READ),
     ];
     for entry in wrong {
-        expect("its end is told", client.notify(entry), ProcessError::NotASemaphore)?;
+        expect("notice of its end", client.notify(entry), ProcessError::NotASemaphore)?;
     }
     let refused = client.notify(Delegate::entry(semaphore.entry().0, ALL_RIGHTS));
     refused.map_err(|error| format!("a semaphore: {error}"))?;
     end(client)?;
     // It was notified, once.
-    op::p(semaphore.entry(), op::clock() + 1_000_000_000).map_err(|error| format!("nobody tells: {error}"))?;
+    op::p(semaphore.entry(), op::clock() + 1_000_000_000).map_err(|error| format!("no notice: {error}"))?;
     if op::p(semaphore.entry(), op::clock()) != Err(Error::Timeout) {
         return Err("reported twice".to_string());
     }

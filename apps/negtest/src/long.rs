@@ -234,7 +234,7 @@ fn wait_gone() -> Result<(), String> {
     threads.into_iter().for_each(Thread::join);
     match DONE.load(Ordering::SeqCst) {
         reported if reported == count => Ok(()),
-        reported => Err(format!("{reported} of {count} threads were told")),
+        reported => Err(format!("{reported} of {count} threads were notified")),
     }
 }
 

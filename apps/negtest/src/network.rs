@@ -279,7 +279,7 @@ fn end_is_reported() -> Result<String, String> {
             return Err(format!("{count} bytes, then {end:?}"));
         }
     }
-    Ok("told, whether it came before the bytes were read or after".to_string())
+    Ok("reported, whether it came before the bytes were read or after".to_string())
 }
 
 fn half_open() -> Result<String, String> {

@@ -459,7 +459,7 @@ fn labelled() -> Result<(), &'static str> {
     let waiting = taker(&shut, 0, op::clock() + 5_000_000)?;
     send(&shut, 1)?;
     waiting.join();
-    hold(found(0) == failed(Error::Timeout), "it was told of a message that it may not take")?;
+    hold(found(0) == failed(Error::Timeout), "it was notified of a message that it may not take")?;
     // V is shown.
     let (shown, proof) = (label(abi::level::ZERO)?, label(abi::level::TWO)?);
     op::label_put(proof.entry(), 77, abi::level::THREE).map_err(text)?;

@@ -26,7 +26,7 @@ Commands of the shell:
   cd [DIRECTORY]        changes the current directory (without: to $HOME)
   pwd                   shows it
   exit [STATUS]         ends a script; at the prompt stops the machine
-  help                  this text; PROGRAM --help tells about a program
+  help                  this text; PROGRAM --help describes a program
   history               lines typed so far; !! is the last of them
   jobs                  what runs in the background, here and in other shells
   fg [NUMBER]           waits for a background job; Ctrl-C then ends it

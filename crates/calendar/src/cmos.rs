@@ -1,7 +1,7 @@
 //! A PC's clock chip (Motorola MC146818A data sheet; the century as ACPI 6.5, 5.2.9 has it by custom).
 //!
 //! The chip changes its registers once a second. [`read`] reads them until they are steady; [`Registers::civil`]
-//! checks what they say. Both are told how to reach the chip, so that they run anywhere.
+//! checks their values. The caller passes a function that accesses the chip, so both run anywhere.
 
 use core::fmt;
 

@@ -34,7 +34,7 @@ codes! {
         3 Full "all that programs can have of these are taken: end one (netstat shows whose)"
         4 BadAddress "not an address or a port that this can be done with"
         5 Reset "the other side broke the connection off"
-        6 WouldBlock "not now; an event will tell"
+        6 WouldBlock "not possible now; an event follows"
         7 Unreachable "no way there"
         8 TimedOut "the other side does not answer"
         9 Refused "the other side refused"

@@ -9,7 +9,7 @@ use idl::{codes, interface, returns_struct};
 codes! {
     /// Why not.
     pub enum TimeError {
-        1 Unknown "nobody knows the time of day: the machine's clock does not tell it, and nothing set it since"
+        1 Unknown "the time of day is unknown: the machine's clock has no valid time, and nothing set one"
         2 NotAllowed "setting the clock needs a portal from the system description"
         3 BadTime "before 1970 or after the year 2499"
     }

@@ -288,7 +288,7 @@ impl Parser<'_> {
             Some('@') => Name::Each,
             Some('*') => Name::All,
             Some('$') => return self.unsupported(at, "`$$`"),
-            Some('!') => return self.unsupported(at, "`$!` (`jobs` tells the numbers)"),
+            Some('!') => return self.unsupported(at, "`$!` (`jobs` lists the numbers)"),
             Some('-') => return self.unsupported(at, "`$-`"),
             Some(c) if c.is_ascii_digit() => {
                 let digits = match in_braces {

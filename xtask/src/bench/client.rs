@@ -159,7 +159,7 @@ fn head(head: &mut impl BufRead) -> Result<(String, usize)> {
             length = Some(value.trim().parse().with_context(|| format!("its length is `{}`", value.trim()))?);
         }
     }
-    let length = length.context("it does not tell its length")?;
+    let length = length.context("it has no Content-Length")?;
     ensure!(length <= MAX_BODY, "it is {length} bytes long");
     Ok((status, length))
 }
@@ -206,7 +206,7 @@ mod tests {
             ("", "cut off"),
             ("HTTP/1.1 200 OK\r\nContent-Le", "cut off"),
             ("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n", "404"),
-            ("HTTP/1.1 200 OK\r\n\r\n", "does not tell"),
+            ("HTTP/1.1 200 OK\r\n\r\n", "no Content-Length"),
             ("HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n", "`-1`"),
             ("HTTP/1.1 200 OK\r\nContent-Length: 99999999\r\n\r\n", "99999999"),
             ("HTTP/1.1 200 OK\r\nnonsense\r\n\r\n", "nonsense"),

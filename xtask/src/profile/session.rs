@@ -151,7 +151,7 @@ impl Session<'_> {
         self.console.send("echo $?\n")?;
         let text = self.prompt(printed)?;
         let status = text.lines().find_map(|line| line.trim().parse().ok());
-        let status: u64 = status.with_context(|| format!("the shell tells no status, but `{text}`"))?;
+        let status: u64 = status.with_context(|| format!("the shell reports no status, but `{text}`"))?;
         // As the shell ends a machine: a status with more bits stays a failure.
         Ok(u8::try_from(status).unwrap_or(1))
     }

@@ -127,19 +127,19 @@ fn reports_the_truth(browser: &mut Browser, address: &str) -> Result<()> {
     browser.wait_for(restarted, SEEN)?;
     // Figures that stand still, of each domain: from the data, and from the page.
     let same = "fetch('/status.json').then(answer => answer.json()).then(data => {
-        const told = data.domains.map(d => [d.name, String(d.number), String(d.threads), String(d.restarts ?? '–')]);
+        const listed = data.domains.map(d => [d.name, String(d.number), String(d.threads), String(d.restarts ?? '–')]);
         const rows = [...document.querySelectorAll('#rows tr')].map(row => [0, 1, 8, 10].map(i => row.children[i].textContent));
         const boxes = [...document.querySelectorAll('.box .name')].map(name => name.textContent).sort();
-        const names = told.map(d => d[0]).sort();
+        const names = listed.map(d => d[0]).sort();
         const cpus = data.cpus.map(c => 'CPU ' + c.number);
         const cells = [...document.querySelectorAll('#cpus > div')].map(cell => cell.querySelector('b').textContent);
         const places = [...document.querySelectorAll('#rows tr')].map(row => row.children[11].textContent);
         const runs = new Set(data.cpus.filter(c => c.state !== 'offline').map(c => String(c.number)));
         const strange = places.filter(place => place !== '–' && !place.split(', ').every(cpu => runs.has(cpu)));
-        return [told, rows, names, boxes, cpus, cells, strange];
+        return [listed, rows, names, boxes, cpus, cells, strange];
     })";
     let all = browser.value(same)?;
-    ensure!(all[0] == all[1], "the data tell {}\nand the table {}", all[0], all[1]);
+    ensure!(all[0] == all[1], "the data have {}\nand the table {}", all[0], all[1]);
     ensure!(all[2] == all[3], "the data have {}\nand the picture {}", all[2], all[3]);
     ensure!(all[4] == all[5], "the data have the CPUs {}, and the page {}", all[4], all[5]);
     ensure!(all[5].as_array().is_some_and(|list| !list.is_empty()), "no CPU");

@@ -1,5 +1,5 @@
-//! Threads that are in the nucleus most of the time: operations on them meet them while they wait for its lock, and no
-//! interrupt tells them of it. An operation that they asked for must not be done, when they are let go, for a thread that is gone or
+//! Threads that are in the nucleus most of the time: operations on them find them waiting for its lock, and no
+//! interrupt reaches them. When such a thread goes on, the operation that it requested must not be done for a thread that is gone or
 //! elsewhere.
 
 use core::sync::atomic::Ordering;

@@ -129,7 +129,7 @@ fn frames(before: &Reading, reported: &Reading, after: &Reading) -> Result<()> {
     let most: u64 = reported.domains.values().filter(|domain| domain.name == "proc").map(|domain| domain.limit).sum();
     ensure!(
         (known..=known + most + VAULT_FRAMES).contains(&sum),
-        "frames charged, with those of boot: {sum}, told {known}"
+        "frames charged, with those of boot: {sum}, reported {known}"
     );
     Ok(())
 }

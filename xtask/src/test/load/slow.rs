@@ -42,7 +42,7 @@ pub fn slow(site: &Site, _: &Watch) -> Result<Vec<String>> {
         outcomes.into_iter().collect::<Result<Vec<()>>>()?;
         Ok(vec![
             format!("{pages} pages meanwhile"),
-            format!("{SLOW} slow readers given up, {SLOW} slow writers told so, others served meanwhile"),
+            format!("{SLOW} slow readers given up, {SLOW} slow writers notified, others served meanwhile"),
         ])
     })
 }
