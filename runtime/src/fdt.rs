@@ -14,7 +14,7 @@ use devicetree::{Found, Tree};
 const REGISTERS: u64 = MORE_STACKS_END + 0x100_0000;
 /// Components that can have one.
 const MOST: u16 = 64;
-/// Where the device tree is mapped: behind these pages, in the same table.
+/// Where the device tree is mapped: after these pages, in the same table.
 const FDT: u64 = REGISTERS + MOST as u64 * PAGE_BYTES as u64;
 /// Free for programs that map registers of their own.
 pub const MORE_REGISTERS: u64 = ARCHIVE - 0xe00_0000;

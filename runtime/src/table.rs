@@ -40,7 +40,7 @@ impl Map {
         Self { words, pages: AtomicUsize::new(0) }
     }
 
-    /// The words behind the first ones, as many as there are.
+    /// The words after the first ones, up to the last.
     #[cold]
     fn more(&self) -> &[AtomicU64] {
         let words = self.pages.load(Ordering::Acquire) * PAGE_WORDS;

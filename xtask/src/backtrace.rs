@@ -174,8 +174,8 @@ impl<'a> Program<'a> {
         Some((from, frame))
     }
 
-    /// The same, where only another register knows how large the frame is: the first word that stands behind a call of this
-    /// function, or of one that is not known, or else behind any.
+    /// The same, where only another register knows how large the frame is: the first word that stands after a call of this
+    /// function, or of one that is not known, or else after any.
     fn likely(&self, pc: u64, sp: u64, stack: &BTreeMap<u64, u64>) -> Option<(u64, u64)> {
         let own = elf::function_at(&self.functions, pc).map(|(start, _)| *start);
         let calls = || stack.range(sp..).filter_map(|(at, word)| Some((*at, *word, self.call_before(*word)?)));

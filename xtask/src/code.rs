@@ -109,7 +109,7 @@ mod tests {
         let wrong = || executed(start + 1, 1, code(start + 1).map(|byte: u8| !byte));
         assert_eq!(owners(&[right], &files), [Some(1)]);
         assert_eq!(owners(&[executed(start, 1, code(start)), wrong()], &files), [None, None]);
-        // A page that lies behind it by accident.
+        // A page that lies after it by accident.
         let far = executed(start + 4096, 2, code(start + 4096).map(|byte: u8| !byte));
         assert_eq!(owners(&[executed(start, 1, code(start)), far], &files), [Some(1), None]);
         assert_eq!(owners(&[executed(NUCLEUS_FROM, 1, [0xff; 4])], &files), [None]);

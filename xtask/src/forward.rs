@@ -57,7 +57,7 @@ impl Forward {
         Ok(Self { protocol, host, guest })
     }
 
-    /// These that a person asks for, behind the usual one of the web server.
+    /// These that a person asks for, after the usual one of the web server.
     pub fn usual_and(wanted: &[Self]) -> Result<Vec<Self>> {
         for (number, forward) in wanted.iter().enumerate() {
             let Self { protocol, host, .. } = *forward;

@@ -132,7 +132,7 @@ impl System {
         Ok(Self { path: path.into(), description })
     }
 
-    /// As [`Self::read`], with `more` behind the description; systems with programs get those that only tests run, too.
+    /// As [`Self::read`], with `more` after the description; systems with programs get those that only tests run, too.
     pub fn read_for_tests(project: &Project, path: &Path, more: &str) -> Result<Self> {
         let mut system = Self::read_with(project, path, more)?;
         let programs = &mut system.description.programs;

@@ -256,7 +256,7 @@ fn with_interface(list: &str, module: &str) -> Result<String> {
 }
 
 /// Inserts a line where the order of lines wants it, between the first one that begins with `begin` and the first one
-/// behind it that is `end`.
+/// after it that is `end`.
 fn insert(lines: &mut Vec<String>, begin: &str, end: &str, new: String) -> Result<()> {
     let first = lines
         .iter()

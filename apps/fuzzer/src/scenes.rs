@@ -12,7 +12,7 @@ use runtime::{op as operation, table};
 use crate::calls::{Child, FIRST, PAGE, THINGS};
 use fuzzer::histogram;
 
-/// Indices that only scenes use: behind the things.
+/// Indices that only scenes use: after the things.
 const OWN: u64 = FIRST + THINGS + 8;
 const NAME: u64 = u64::from_le_bytes(*b"scene\0\0\0");
 /// Where nothing is mapped in a new domain.

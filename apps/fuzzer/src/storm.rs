@@ -23,7 +23,7 @@ use crate::minion::{LINKS, NEXT, RECEIVE, RECEIVERS, SEMAPHORE, SERVICE, WINDOW,
 use fuzzer::histogram;
 use tool::random::Random;
 
-/// Indices of our table from here on: behind those of scenes.
+/// Indices of our table from here on: after those of scenes.
 const FIRST: u64 = crate::calls::FIRST + crate::calls::THINGS + 80;
 const ACCOUNT: u64 = FIRST;
 const SHARED: u64 = FIRST + 1;

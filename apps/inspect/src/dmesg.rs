@@ -11,7 +11,7 @@ usage: dmesg [-f]
 
 Writes the kernel log: what the nucleus, the components and the programs had to
 say since boot, as far as it is kept: 12 KiB of nucleus and components, and
-12 KiB of programs, which have the number of their domain behind their name.
+12 KiB of programs, which have the number of their domain after their name.
 
   -f  goes on writing what comes (Ctrl-C ends it)
 ";

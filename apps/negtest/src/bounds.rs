@@ -92,7 +92,7 @@ pub const ALL: &[Case] = &[
     Case::refusal("map-over-end", "flexpage that reaches over the end of the space", Error::BadAddress, || {
         map_to(CODE, layout::USER_END - PAGE, 1, MAP_READ)
     }),
-    Case::refusal("map-behind-end", "flexpage behind the end of the space", Error::BadAddress, || {
+    Case::refusal("map-behind-end", "flexpage past the end of the space", Error::BadAddress, || {
         map_to(CODE, layout::USER_END, 0, MAP_READ)
     }),
     Case::refusal("map-overflow", "flexpage whose end is smaller than its begin", Error::BadAddress, || {

@@ -128,7 +128,7 @@ pub fn answer(request: &Request<'_>, files: &mut Files, into: &mut Vec<u8>) -> O
     started(Body { source: Source::File(file), offset, end: offset + count }, into)
 }
 
-/// Puts the first bytes behind the head; gives what is left.
+/// Puts the first bytes after the head; gives what is left.
 fn started(mut body: Body, into: &mut Vec<u8>) -> Option<Body> {
     // A file that cannot be read any more fails again when the body is asked for.
     let _ = body.next(WHOLE_SEGMENTS, into);

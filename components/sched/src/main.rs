@@ -4,7 +4,7 @@
 //! begins again on the same stack and ends with `DISPATCH`. All state is in [`Instance`], which is complete after every
 //! entry. A number whose thread ended meanwhile is refused by the nucleus and dropped here.
 //!
-//! Where there are several CPUs, each has an instance of its own, which is entered [`abi::sched::SEVERAL_CPUS`] bytes behind `_start`
+//! Where there are several CPUs, each has an instance of its own, which is entered [`abi::sched::SEVERAL_CPUS`] bytes after `_start`
 //! and shares threads out with the others by [`scheduling::policy`]. Where there is one, only the queues are used: nothing
 //! is counted, and the load table is not even there.
 //!

@@ -58,7 +58,7 @@ fn shown() -> Result<(), &'static str> {
     for taken in [ARCHIVE, ARCHIVE + SPACE / 2, ARCHIVE + SPACE - PAGE] {
         refused(map(reader.entry(), code, taken, MAP_READ), Error::Occupied, "something was mapped over it")?;
     }
-    map(reader.entry(), code, ARCHIVE + SPACE, MAP_READ).map_err(|_| "nothing can be mapped behind it")?;
+    map(reader.entry(), code, ARCHIVE + SPACE, MAP_READ).map_err(|_| "nothing can be mapped after it")?;
     refused(op::machine_archive(Entry::DOMAIN, reader.entry()), Error::WrongKind, "shown without the machine")?;
     drop(reader);
     hold(frames()? == before, "frames were lost")

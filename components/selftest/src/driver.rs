@@ -43,7 +43,7 @@ const PAGES: [(Lengths, Result<u64, NicError>); 6] = [
     (&[(MAX_FRAME, MAX_FRAME), (MAX_FRAME, MAX_FRAME), (1061, 1061)], Err(NicError::BadFrame)),
 ];
 
-/// Puts frames into a buffer of zeros, each behind its length. Gives their bytes.
+/// Puts frames into a buffer of zeros, each after its length. Gives their bytes.
 fn put(buffer: &mut [u8], lengths: Lengths) -> usize {
     buffer.fill(0);
     let mut bytes = 0;

@@ -82,7 +82,7 @@ impl Victim {
         // SAFETY: code of ours, which may be read and executed.
         unsafe { op::map(domain.entry(), start, start, 0, MAP_READ | MAP_EXECUTE)? };
         if let Some(badge) = pager {
-            // Another pager has the pages behind.
+            // Another pager has the pages after them.
             let ranges = [(0, GIVE_UP, PLACE + RANGE), (2, badge, PLACE), (3, GIVE_UP, PLACE + 2 * RANGE)];
             for (slot, badge, start) in ranges {
                 op::portal_new(domain.entry(), service()?, badge, Entry(PAGE_FAULT[slot]), 0)?;

@@ -371,7 +371,7 @@ fn along() -> Result<(), &'static str> {
     with(first.entry())?;
     drop(second);
     hold(take_entry(&port) == Ok(None), "a semaphore that went")?;
-    hold(take_entry(&port).is_ok_and(|entry| entry.is_some()), "the one behind it")?;
+    hold(take_entry(&port).is_ok_and(|entry| entry.is_some()), "the one after it")?;
     with(copy.entry())?;
     op::entry_revoke(Entry::OWN, first.entry()).map_err(text)?;
     hold(take_entry(&port) == Ok(None), "an entry that was revoked as it waited")?;

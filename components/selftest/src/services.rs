@@ -418,7 +418,7 @@ fn taken() -> Result<(), &'static str> {
 fn drawing() -> Result<(), &'static str> {
     let sigma0 = Sigma0Client(Direct(Entry::SIGMA0));
     let refused = |result: Result<(), _>, error| result == Err(Failure::Refused(error));
-    // Behind the vault.
+    // After the vault.
     let address = abi::layout::FREE_START + (1 << 30);
     // Ticket 1 is roottask's own.
     hold(refused(sigma0.draw_for(1, address, 0, 3), Sigma0Error::NotManaged), "another's account pays")?;

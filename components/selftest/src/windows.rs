@@ -137,7 +137,7 @@ fn refused() -> Result<(), &'static str> {
 fn registers() -> Result<(), &'static str> {
     let (portal, _service) = portal::<Adds>().map_err(text)?;
     let registers = machine()?.registers;
-    // In the lowest GiB, where portal code looks, and behind it.
+    // In the lowest GiB, where portal code looks, and past it.
     for place in [0x3b00_0000, layout::FREE_START + (1 << 30)] {
         op::machine_device(Entry::SPECIAL, registers, place).map_err(text)?;
         for window in [place | 1, place | 1 | WRITABLE] {

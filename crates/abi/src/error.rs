@@ -20,7 +20,7 @@ macro_rules! errors {
             }
         }
 
-        /// The texts in the order of the codes, each with a line feed behind it. This takes less room than a table of them,
+        /// The texts in the order of the codes, each with a line feed after it. This takes less room than a table of them,
         /// and each program has it.
         const TEXTS: &str = concat!($($doc, "\n"),*);
     };

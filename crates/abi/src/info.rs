@@ -26,7 +26,7 @@ pub const CPU: u64 = 6;
 /// As [`LOG`], of the part for what programs say and die of.
 pub const LOG_PROGRAMS: u64 = 7;
 /// Bytes of the log's parts, [`LOG`] and [`LOG_PROGRAMS`]: each holds the last lines, as a ring. A debugger
-/// finds them, and behind them a word for each with the bytes ever written, at the nucleus's symbol `report::log::LOG`.
+/// finds them, and after them a word for each with the bytes ever written, at the nucleus's symbol `report::log::LOG`.
 pub const LOG_PARTS: [usize; 2] = [12288, 12288];
 /// One [`Shape`] record, of the first shape from the position on.
 pub const SHAPE: u64 = 8;
@@ -256,7 +256,7 @@ record! {
 record! {
     /// A piece of the code of a shape.
     pub struct Code = CODE {
-        /// As it is executed; bytes behind the last one of the code mean nothing.
+        /// As it is executed; bytes after the last one of the code mean nothing.
         pub bytes: [u8; 128],
     }
 }

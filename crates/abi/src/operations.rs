@@ -235,7 +235,7 @@ macro_rules! operations {
         BadArgument: "nothing of that number can be done";
     }
     /// Appends bytes of the message area to the kernel log with the domain's name before them: to the part for nucleus and
-    /// components, or, of a program (a domain that a component made, or one made by such), with its number behind the name, to
+    /// components, or, of a program (a domain that a component made, or one made by such), with its number after the name, to
     /// that for programs. There, too, what a component says with `about` = [`ABOUT_PROGRAM`].
     LOG log(bytes: Number, about: Number) -> Nothing, Light {
         BadArgument: "bytes above" MAX_LOG_BYTES;
@@ -389,7 +389,7 @@ macro_rules! ways {
         /// Maps a page of device registers in the caller, readable and writable, never cached. It can be mapped on like any page.
         MACHINE_DEVICE machine_device(machine: Machine WRITE CONTROL; physical: Address, address: Address) -> Nothing {
             BadArgument: "physical: 2^40 or more";
-            Withheld: "RAM, or what firmware keeps in the megabyte behind it", "interrupt controllers and timers";
+            Withheld: "RAM, or what firmware keeps in the megabyte after it", "interrupt controllers and timers";
             BadAddress: "no page of user space";
             NotAligned: "no address of a page";
             Reserved: "message areas or windows are there";

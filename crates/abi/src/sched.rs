@@ -97,7 +97,7 @@ pub const PERIOD: u64 = 10;
 /// The priority of a thread that used up its share of time, until the period ends: below that of programs.
 pub const BEHIND: u8 = 15;
 
-/// Bytes behind a scheduler's entry where its seats are entered on a machine with several CPUs. Only there is the
+/// Bytes after a scheduler's entry where its seats are entered on a machine with several CPUs. Only there is the
 /// [`LoadTable`] mapped; a scheduler entered at the entry itself is alone and must not touch it.
 pub const SEVERAL_CPUS: u64 = 16;
 

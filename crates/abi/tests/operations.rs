@@ -139,7 +139,7 @@ fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// A line of the book behind which a table stands: `<!-- operations: clock yield -->`, `<!-- ways: DOMAIN_SET -->`, `<!-- errors: all -->`.
+/// A line of the book after which a table stands: `<!-- operations: clock yield -->`, `<!-- ways: DOMAIN_SET -->`, `<!-- errors: all -->`.
 fn mark<'a>(line: &'a str, what: &str) -> Option<&'a str> {
     line.strip_prefix("<!-- ")?.strip_suffix(" -->")?.strip_prefix(what)?.strip_prefix(": ")
 }
@@ -365,7 +365,7 @@ fn the_chapter_about_flows() {
     compare(&path, &new);
 }
 
-/// The lines that a boot test expects: the name of each, and the outcome behind it.
+/// The lines that a boot test expects: the name of each, and the outcome after it.
 fn expected(test: &str) -> Vec<(String, String)> {
     let path = root().join(format!("../../tests/boot/{test}.toml"));
     let text = fs::read_to_string(&path).unwrap_or_else(|_| panic!("there is no boot test `{test}`"));

@@ -9,7 +9,7 @@
 //! # The format
 //! Each member is a header of 110 bytes (`070701` and thirteen numbers of eight hexadecimal digits),
 //! the name with a NUL, padding to four bytes, the data, padding to four bytes. The writer puts more NULs
-//! behind a name, as part of its field, where a file's data is to begin at a page of the archive. A further name of a
+//! after a name, as part of its field, where a file's data is to begin at a page of the archive. A further name of a
 //! file is a member without data that has the file's inode number; both count their names as links. A member called
 //! `TRAILER!!!` ends the archive; the rest must be zero (padding to a block).
 //! Source: "cpio(5)", section "New ASCII Format".

@@ -395,7 +395,7 @@ mod tests {
         let none = bytes.windows(8).position(|window| window == b"etc/none").unwrap() - HEADER_BYTES;
         links(&mut bytes, none);
         assert_eq!(error_of(&bytes).kind, ErrorKind::BadLink);
-        // Nor one that leads to itself, to a folder, or to what stands behind it.
+        // Nor one that leads to itself, to a folder, or to what stands after it.
         let folder = bytes.windows(4).position(|window| window == b"etc\0").unwrap() - HEADER_BYTES;
         links(&mut bytes, folder);
         let inode = bytes[folder + 6..folder + 14].to_vec();

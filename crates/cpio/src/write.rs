@@ -121,7 +121,7 @@ impl Writer {
         if self.bytes.len().saturating_add(data.len()) > MAX_ARCHIVE_BYTES - 4 * HEADER_BYTES - MAX_NAME_BYTES - PAGE {
             return Err(WriteError::TooLong);
         }
-        // More NULs behind the name are part of its field and of no meaning.
+        // More NULs after the name are part of its field and of no meaning.
         let data_start = self.bytes.len() + (HEADER_BYTES + name.len() + 1).next_multiple_of(4);
         let more = if data.len() >= PAGE && !self.packed { data_start.next_multiple_of(PAGE) - data_start } else { 0 };
         let name_bytes = name.len() + 1 + more;

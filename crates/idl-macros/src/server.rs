@@ -177,7 +177,7 @@ fn scalar(parameter: &Parameter) -> Option<TokenStream> {
     })
 }
 
-/// The parameters that are bytes of the message area, one behind the other.
+/// The parameters that are bytes of the message area, one after the other.
 fn slices(method: &Method) -> TokenStream {
     let start = method.overflow() * 8;
     let cuts = method.inputs().enumerate().map(|(position, parameter)| cut(position, parameter));

@@ -75,7 +75,7 @@ impl History {
         lines.map(|(index, line)| (index, line.as_str())).find(|(_, line)| line.contains(text))
     }
 
-    /// A line with the last one in the place of each `!!` that is not in `'` or behind `\\`. `None` if there is nothing to do.
+    /// A line with the last one in the place of each `!!` that is not in `'` or after `\\`. `None` if there is nothing to do.
     pub fn repeated(&self, line: &str) -> Option<String> {
         let last = self.lines.back()?;
         let mut result = String::new();

@@ -183,7 +183,7 @@ impl fmt::Display for Portal {
                 None => writeln!(to, "    {text}")?,
             }
             count += usize::from(counts);
-            // Code behind this is not executed.
+            // Code after this is not executed.
             counts &= text != "eret";
         }
         let length = match self.running.as_ref().and_then(|running| running.last()) {

@@ -189,7 +189,7 @@ impl Program {
         &self.segments[..self.count]
     }
 
-    /// Address of the first page behind all segments.
+    /// Address of the first page after all segments.
     pub fn end(&self) -> u64 {
         self.segments().last().map_or(layout::PROGRAM_START, |segment| segment.address + segment.pages * PAGE)
     }

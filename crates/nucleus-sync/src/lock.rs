@@ -18,7 +18,7 @@ pub struct Lock {
 }
 
 impl Lock {
-    /// Where the number of hand-overs is, behind the count: for assembly.
+    /// Where the number of hand-overs is, after the count: for assembly.
     pub const BYTES_BEFORE_SERVED: usize = offset_of!(Self, served);
 
     crate::constant! {

@@ -39,7 +39,7 @@ impl Copy {
         self.words[usize::from(register / 4)]
     }
 
-    /// All words, and behind them the masks.
+    /// All words, and after them the masks.
     pub fn all(&self) -> impl Iterator<Item = u32> {
         self.words.iter().chain(&self.masks).copied()
     }

@@ -7,7 +7,7 @@ use crate::{BASES, Configuration, MEMORY, PORTS, register};
 pub struct Free {
     /// The first.
     pub start: u64,
-    /// Behind the last.
+    /// After the last.
     pub end: u64,
 }
 

@@ -145,7 +145,7 @@ fn status_registers_that_lead_nowhere_are_none() {
     assert!(with(&[]).is_some());
     assert_eq!(with(&[(0, 0x1041_8086)]), None);
     assert_eq!(with(&[(register::COMMAND, 0)]), None);
-    // Behind the end of the memory, or of no memory at all.
+    // Past the end of the memory, or of no memory at all.
     assert_eq!(with(&[(0xb0, 0x4000 - 20)]), None);
     assert!(with(&[(0xb0, 0x4000 - 21)]).is_some());
     assert_eq!(with(&[(0xb0, u32::MAX)]), None);

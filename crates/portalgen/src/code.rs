@@ -36,7 +36,7 @@ impl<'a, Isa> Code<'a, Isa> {
             parts: ([(0, ""); MAX_PARTS], 0),
         }
     }
-    /// Goes on behind what was written by another one.
+    /// Goes on after what was written by another one.
     pub fn go_on(self, length: usize) -> Self {
         Self { length, ..self }
     }
@@ -228,7 +228,7 @@ impl<const BYTES: usize, const STARTS: usize> Runs<BYTES, STARTS> {
     /// No instructions in any of them.
     pub(crate) const NONE: Self = Self { bytes: [0; BYTES], starts: [0; STARTS] };
 
-    /// Writes one, behind those before it.
+    /// Writes one, after those before it.
     pub(crate) const fn begin<Isa>(&mut self, number: usize) -> Code<'_, Isa> {
         Code::new(self.bytes.split_at_mut(self.starts[number] as usize).1, 0)
     }

@@ -1,7 +1,7 @@
 //! Specifications of portals: one letter for each thing that a crossing does.
 //!
 //! The first letter says what becomes of the stack, the second one how much state is saved; then comes one letter for each
-//! parameter, and behind `>` one for each result. The letters `s n`, `m p` and `c i w` are those of Pebble ("The Pebble Component-Based
+//! parameter, and after `>` one for each result. The letters `s n`, `m p` and `c i w` are those of Pebble ("The Pebble Component-Based
 //! Operating System", "Portal Specification").
 //!
 //! | first two | what |
@@ -176,7 +176,7 @@ pub enum Why {
     /// It is there already, and there can be one of them only: of `b` and `o` together, of `d`, `g`, `a` and `o` together, of `c` and `k`
     /// together, of `w`.
     Twice,
-    /// It is for calls: `c`, `k` and `w` behind `>`.
+    /// It is for calls: `c`, `k` and `w` after `>`.
     NotInReturn,
     /// It would be a word in the message area: only `i` and `x` are there.
     NotInArea,
@@ -203,7 +203,7 @@ impl Why {
             Self::NoSize => "x is followed by its number of words, 1 to 8",
             Self::Twice => "a call or return has one of these at most: b or o; d, g, a or o; c or k; w",
             Self::NotInReturn => "a return passes no constant of an entry, and no window",
-            Self::NotInArea => "behind the ninth word are only i and x",
+            Self::NotInArea => "after the ninth word, only i and x are allowed",
             Self::NotWithControl => "with o, registers are kept (p), and five words at most are passed, none of them t",
             Self::NotWithWindow => {
                 "with w, registers are kept (p), five words at most are passed, and no page is torn away in the same way"

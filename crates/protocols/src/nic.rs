@@ -26,9 +26,9 @@ pub trait Nic {
     /// The hardware address, lowest byte first.
     #[repeatable]
     fn address(&self) -> Result<u64, NicError>;
-    /// Sends a batch of frames, each behind its length, to the end of the bytes or a length of 0, as far as the device has room. Never
+    /// Sends a batch of frames, each after its length, to the end of the bytes or a length of 0, as far as the device has room. Never
     /// waits. Gives the bytes up to where it stopped, and how many frames were sent: the client sends the rest later. Bytes
-    /// behind an incomplete frame are lost. A batch is less than a page, or one page.
+    /// after an incomplete frame are lost. A batch is less than a page, or one page.
     #[repeatable]
     fn send(&self, #[window] batch: &[u8]) -> Result<(usize, u64), NicError>;
     /// Waits for frames until an absolute time. Gives a batch of as many as there are and fit, and its bytes; 0 = none

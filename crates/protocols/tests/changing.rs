@@ -41,7 +41,7 @@ impl Memory for Changing {
     }
 }
 
-/// Frames of these lengths, and a length of 0 behind them if there is room.
+/// Frames of these lengths, and a length of 0 after them if there is room.
 fn batch(lengths: &[usize]) -> [u8; PAGE_BYTES] {
     let mut page = [0; PAGE_BYTES];
     let mut at = 0;

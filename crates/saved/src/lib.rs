@@ -10,7 +10,7 @@
 //! | 1, 3, 5 … | one half: records, one after the other, each after its length |
 //! | 2, 4, 6 … | the other half |
 //!
-//! A record is written behind the last one, then one store of the state makes it count. [`Log::keep`] writes what shall stay into
+//! A record is written after the last one, then one store of the state makes it count. [`Log::keep`] writes what shall stay into
 //! the other half, then one store of the state makes that half count.
 #![no_std]
 #![forbid(unsafe_code)]

@@ -28,7 +28,7 @@ impl Record {
         self.bytes as usize
     }
 
-    /// The next record's place: behind the length and the bytes, at a word.
+    /// The next record's place: after the length and the bytes, at a word.
     fn end(&self) -> u64 {
         self.at + WORD + self.bytes.next_multiple_of(WORD)
     }
@@ -151,7 +151,7 @@ impl<P: Pages> Log<P> {
         self.keep_and(records, |_, state| Ok(state))
     }
 
-    /// The same, and writes what counts from then on as well: behind the state that `more` gets, up to the one that it gives.
+    /// The same, and writes what counts from then on as well: after the state that `more` gets, up to the one that it gives.
     pub(crate) fn keep_and(
         &mut self,
         records: &[Record],
@@ -180,7 +180,7 @@ impl<P: Pages> Log<P> {
         Ok(kept)
     }
 
-    /// Writes a record behind all that counts in a state; it does not count yet.
+    /// Writes a record after all that counts in a state; it does not count yet.
     pub(crate) fn put(&mut self, state: u64, parts: &[&[u8]]) -> Result<Record, Error> {
         let record = self.begin(state, parts.iter().map(|part| part.len() as u64).sum())?;
         let mut at = record.at + WORD;
@@ -215,7 +215,7 @@ impl<P: Pages> Log<P> {
         }
     }
 
-    /// Copies a record that counts behind all that counts in another state.
+    /// Copies a record that counts after all that counts in another state.
     fn copy(&mut self, state: u64, record: Record) -> Result<Record, Error> {
         let copy = self.begin(state, record.bytes)?;
         let mut block = [0; 256];

@@ -74,7 +74,7 @@ impl<P: Pages> Values<P> {
         Some(value)
     }
 
-    /// The first key behind another one, in the order of bytes; of all, behind `None`.
+    /// The first key after another one, in the order of bytes; of all, after `None`.
     pub fn after(&self, key: Option<&[u8]>) -> Option<&[u8]> {
         let from = key.map_or(Bound::Unbounded, Bound::Excluded);
         self.index.range::<[u8], _>((from, Bound::Unbounded)).next().map(|(key, _)| key.as_slice())
@@ -131,7 +131,7 @@ impl<P: Pages> Values<P> {
     }
 }
 
-/// Writes changes behind a state; gives the one with which they count.
+/// Writes changes after a state; gives the one with which they count.
 fn write<P: Pages>(
     log: &mut Log<P>,
     mut state: u64,

@@ -40,7 +40,7 @@ fn records_are_found_again() {
     assert_eq!(all(&log), samples());
     let log = open(&memory);
     assert_eq!(all(&log), samples());
-    // Parts, and what is behind the end.
+    // Parts, and what is past the end.
     let last = *places(&log).last().expect("some");
     let mut part = [0; 10];
     assert_eq!(log.read(last, 3 * PAGE - 4, &mut part), 4);

@@ -25,7 +25,7 @@ pub struct Queues {
 #[derive(Clone, Copy)]
 #[repr(C)]
 struct Note {
-    /// The one behind it in its queue; 0 = none.
+    /// The one after it in its queue; 0 = none.
     next: u16,
     /// Level of a queued thread plus one, and [`SHARE`] if it has a share of time; 0 = not queued.
     level: u8,

@@ -13,7 +13,7 @@ use crate::{MAX_TEXT, OVERHEAD};
 pub(crate) struct Fields {
     done: Vec<String>,
     current: Option<String>,
-    /// Blanks of `IFS` ended the last field: another delimiter right behind them is the same one.
+    /// Blanks of `IFS` ended the last field: another delimiter right after them is the same one.
     after_blanks: bool,
     /// The separators. `None`: nothing splits, all is one field.
     separators: Option<String>,

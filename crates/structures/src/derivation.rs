@@ -13,7 +13,7 @@ mod tests;
 pub trait Derived: Copy {
     /// The node before it in the list.
     fn previous(&self) -> &Cell<Option<Self>>;
-    /// The node behind it.
+    /// The node after it.
     fn next(&self) -> &Cell<Option<Self>>;
     /// How many nodes are above it.
     fn depth(&self) -> &Cell<u16>;
@@ -26,7 +26,7 @@ pub trait Derived: Copy {
         self.link_behind(parent, parent.depth().get() + 1);
         Ok(())
     }
-    /// Puts this node behind another one.
+    /// Puts this node after another one.
     #[inline(always)]
     fn link_behind(self, before: Self, depth: u16) {
         self.previous().set(Some(before));

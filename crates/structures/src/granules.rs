@@ -17,7 +17,7 @@ const ALL_FREE: u64 = !1;
 pub struct Granules(Cell<u64>);
 
 impl Granules {
-    /// Of a page that has one object of `count` granules, right behind the first.
+    /// Of a page that has one object of `count` granules, right after the first.
     pub fn begin(&self, count: u32) {
         self.0.set(ALL_FREE & !(mask(count) << 1));
     }

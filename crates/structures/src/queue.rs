@@ -7,7 +7,7 @@ mod tests;
 
 /// A pointer to an object that has room for its neighbours in a queue.
 pub trait Linked: Copy {
-    /// The one behind it.
+    /// The one after it.
     fn next(&self) -> &Cell<Option<Self>>;
     /// The one before it.
     fn previous(&self) -> &Cell<Option<Self>>;
@@ -78,7 +78,7 @@ impl<P: Linked> Queue<P> {
 pub trait Ranks: Linked + PartialEq {
     /// Higher ones are served first. It does not change in the queue.
     fn rank(&self) -> u8;
-    /// Those behind it that have its rank.
+    /// Those after it that have its rank.
     fn behind(&self) -> &Queue<Self>;
 }
 
@@ -111,7 +111,7 @@ impl<P: Ranks> Ranked<P> {
             self.append(item);
         }
     }
-    /// Puts `item` behind those of its rank.
+    /// Puts `item` after those of its rank.
     #[inline(never)]
     pub fn append(&self, item: P) {
         match self.first_up_to(item.rank()) {

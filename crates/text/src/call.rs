@@ -60,7 +60,7 @@ pub struct Named {
 pub enum Before {
     /// It goes.
     Gone,
-    /// It stays; new output comes behind it.
+    /// It stays; new output comes after it.
     Kept,
 }
 
@@ -140,7 +140,7 @@ impl<'a> Call<'a> {
     }
 
     /// Options and other words. `known` has the letters; one that takes a value stands before `:`, and `#` allows a number after
-    /// the dash (`-5`). Options may stand behind other words, but not behind `--`.
+    /// the dash (`-5`). Options may stand after other words, but not after `--`.
     pub fn options(&self, known: &str) -> Result<(Vec<Found<'a>>, Vec<&'a str>), Exit> {
         let mut found = Vec::new();
         let mut rest = Vec::new();
@@ -247,7 +247,7 @@ impl<'a> Call<'a> {
         })
     }
 
-    /// All of a file or of standard input, behind what `kept` has. Gives a status as [`Self::each_block`].
+    /// All of a file or of standard input, after what `kept` has. Gives a status as [`Self::each_block`].
     pub fn whole_file(&self, path: &str, kept: &mut Vec<u8>) -> Result<u8, Exit> {
         // To make room again and again would take twice as much.
         if let Some(size) = self.system.size(path).and_then(|size| usize::try_from(size).ok()) {

@@ -28,7 +28,7 @@ pub struct Document {
     bytes: Vec<u8>,
     gap: Range<usize>,
     changes: Vec<Change>,
-    /// So many of the changes are done; those behind were undone.
+    /// So many of the changes are done; those after them were undone.
     done: usize,
     /// How many were done when the text was saved; `None` = it cannot come back to that.
     saved: Option<usize>,
@@ -93,7 +93,7 @@ impl Document {
         (character, count)
     }
 
-    /// The place behind the character here.
+    /// The place after the character here.
     pub fn next(&self, at: usize) -> usize {
         at + self.character(at).1
     }
@@ -137,7 +137,7 @@ impl Document {
         last
     }
 
-    /// The next place from `from` on where `sought` stands; behind the end it goes on at the begin.
+    /// The next place from `from` on where `sought` stands; past the end it goes on at the begin.
     pub fn find(&self, sought: &[u8], from: usize) -> Option<usize> {
         let is_here = |at: &usize| (*at..).zip(sought).all(|(place, byte)| self.byte(place) == Some(*byte));
         if sought.is_empty() {
@@ -198,7 +198,7 @@ impl Document {
         Ok(Some(place))
     }
 
-    /// Does again what was undone last; gives the place behind it.
+    /// Does again what was undone last; gives the place after it.
     pub fn redo(&mut self) -> Result<Option<usize>, NoMemory> {
         let Some(change) = self.changes.get(self.done) else { return Ok(None) };
         self.make_room(change.removed.len(), change.inserted.len())?;

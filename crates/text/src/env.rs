@@ -29,7 +29,7 @@ const NOT_FOUND: Exit = Exit(127);
 pub fn run(call: &Call<'_>) -> Result<u8, Exit> {
     let mut environment = call.system.environment();
     let mut words = call.words();
-    // Options end at the first word that is none: those behind it are the program's.
+    // Options end at the first word that is none: those after it are the program's.
     loop {
         words = match words {
             ["-i" | "-", rest @ ..] => {

@@ -41,7 +41,7 @@ pub fn matches(pattern: &str, name: &str, case: Case) -> bool {
     }
 }
 
-/// The pattern behind its first element, if that describes the character.
+/// The pattern after its first element, if that describes the character.
 fn one(pattern: &str, character: Option<char>, case: Case) -> Option<&str> {
     let fold = |character: char| if case == Case::Same { character.to_ascii_lowercase() } else { character };
     let character = fold(character?);

@@ -26,7 +26,7 @@ regular expression PATTERN describes.
   -n        with the number of each line
   -o        each part that is described, instead of the lines
   -m COUNT  at most so many lines of each file
-  -A LINES, -B LINES, -C LINES  so many lines behind, before, around it
+  -A LINES, -B LINES, -C LINES  so many lines after, before, around it
   -r        what is in directories, too; of this one if no FILE is named
   -H, -h    always, never with the name of the file
   -q, -s    writes nothing; does not say which files cannot be read
@@ -234,7 +234,7 @@ impl Search<'_, '_> {
     fn line(&mut self, found: &mut Found<'_>, line: &[u8], is_binary: bool) -> Result<Next, Exit> {
         found.number += 1;
         if found.count >= self.manner.most {
-            // Only what is shown behind the last line is still to come.
+            // Only what is shown after the last line is still to come.
             return match found.behind {
                 0 => Ok(Next::Enough),
                 _ if self.matcher.is_in(line) != self.manner.inverted => Ok(Next::Enough),
@@ -256,7 +256,7 @@ impl Search<'_, '_> {
         Ok(if is_last { Next::Enough } else { Next::More })
     }
 
-    /// A line that is not described: it may be one before or behind such a one.
+    /// A line that is not described: it may be one before or after such a one.
     fn beside(&mut self, found: &mut Found<'_>, line: &[u8]) -> Result<Next, Exit> {
         if self.manner.shown != Shown::Lines {
             return Ok(Next::More);
@@ -333,7 +333,7 @@ struct Found<'n> {
     number: u64,
     /// Lines that are described, or not.
     count: u64,
-    /// Lines that are still to be shown behind one.
+    /// Lines that are still to be shown after one.
     behind: u64,
     /// Number of the last line that was shown.
     last_shown: u64,

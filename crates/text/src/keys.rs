@@ -11,7 +11,7 @@ pub enum Key {
     Move(Move),
     /// The terminal's answer to the question for the place of its cursor: line and column, from 1.
     Place(u16, u16),
-    /// Removes what stands behind the cursor.
+    /// Removes what stands after the cursor.
     Delete,
     /// One that has no meaning here.
     Unknown,

@@ -13,7 +13,7 @@ pub struct Decimal<'a> {
 }
 
 impl<'a> Decimal<'a> {
-    /// The number at the begin of a text, behind blanks; 0 if none is there.
+    /// The number at the begin of a text, after blanks; 0 if none is there.
     pub fn leading(text: &'a [u8]) -> Self {
         let blanks = text.iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
         let text = &text[blanks..];
@@ -54,16 +54,16 @@ fn digits(text: &[u8]) -> usize {
     text.iter().take_while(|byte| byte.is_ascii_digit()).count()
 }
 
-/// A number with so many digits behind the point, as a count of its smallest unit.
+/// A number with so many digits after the point, as a count of its smallest unit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Fixed {
     /// The count.
     pub units: i128,
-    /// Digits behind the point.
+    /// Digits after the point.
     pub digits: u32,
 }
 
-/// Most digits of a [`Fixed`], before and behind the point.
+/// Most digits of a [`Fixed`], before and after the point.
 const MAX_DIGITS: usize = 18;
 
 impl Fixed {

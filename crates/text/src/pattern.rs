@@ -63,9 +63,9 @@ struct Parser<'p> {
 enum At {
     /// At the begin of an alternative.
     Begin,
-    /// Behind the `^` there.
+    /// After the `^` there.
     Anchored,
-    /// Behind something that can be repeated.
+    /// After something that can be repeated.
     Behind,
 }
 
@@ -190,7 +190,7 @@ impl<'p> Parser<'p> {
             '+' if basic && at == At::Behind => Token::Repeat(1, None),
             '?' if basic && at == At::Behind => Token::Repeat(0, Some(1)),
             '{' if basic && at != At::Behind => return Err("nothing before \\{ that could be repeated".into()),
-            '{' if basic => return self.interval("\\}").unwrap_or(Err("no number of repetitions behind \\{".into())),
+            '{' if basic => return self.interval("\\}").unwrap_or(Err("no number of repetitions after \\{".into())),
             '<' => Token::Look(Look::WordStartAscii),
             '>' => Token::Look(Look::WordEndAscii),
             'b' => Token::Look(Look::WordAscii),
@@ -228,7 +228,7 @@ impl<'p> Parser<'p> {
         Some(Ok(Token::Repeat(min, max)))
     }
 
-    /// A bracket expression, behind its `[`.
+    /// A bracket expression, after its `[`.
     fn bracket(&mut self) -> Result<ClassUnicode, String> {
         let unmatched = || String::from("unmatched [, [^, [:, [. or [=");
         let negated = self.take("^");

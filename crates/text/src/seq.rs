@@ -11,7 +11,7 @@ pub const HELP: &str = "\
 usage: seq [-w] [-s TEXT] [FIRST [STEP]] LAST
 
 Writes the numbers from FIRST (1) to LAST, each STEP (1) more than the one
-before. They may have a sign, and digits behind a point.
+before. They may have a sign, and digits after a point.
 
   -s TEXT  between two numbers, instead of the end of a line
   -w       fills them with zeros to the same width
@@ -57,7 +57,7 @@ pub fn run(call: &Call<'_>) -> Result<u8, Exit> {
         return Err(call.wrong("STEP is not 0"));
     }
     let digits = first.digits.max(step.digits);
-    // No number has the digits that LAST has behind these.
+    // No number has the digits that LAST has after these.
     let scale = digits.max(last.digits);
     let [first, step, last] = [first, step, last].map(|number| number.scaled(scale));
     let shown = |number: i128| text(number / 10_i128.pow(scale - digits), digits);
@@ -77,7 +77,7 @@ pub fn run(call: &Call<'_>) -> Result<u8, Exit> {
     }
 }
 
-/// A number of units of so many digits behind the point.
+/// A number of units of so many digits after the point.
 fn text(number: i128, digits: u32) -> String {
     let unit = 10_i128.pow(digits);
     let (sign, amount) = (if number < 0 { "-" } else { "" }, number.abs());

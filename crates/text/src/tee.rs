@@ -10,7 +10,7 @@ usage: tee [-a] [FILE...]
 
 Writes standard input to standard output and to all files.
 
-  -a  behind what the files hold, instead of in its place
+  -a  after what the files hold, instead of in its place
 ";
 
 /// The tool.

@@ -42,7 +42,7 @@ impl Ref<Port> {
     #[inline(always)]
     pub fn put(self, from: Ref<Activation>, bytes: u32, more: Option<More>) -> (bool, Option<Optional>) {
         let (first, count, capacity) = (self.first.get(), self.count.get(), self.capacity.get());
-        // The place behind the last message is always free. A message without room is written there, but not counted.
+        // The place after the last message is always free. A message without room is written there, but not counted.
         let next = first + count;
         let message = self.message(if next > capacity { next - capacity - 1 } else { next });
         message.bytes.set(bytes);

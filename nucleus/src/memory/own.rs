@@ -221,7 +221,7 @@ fn set_near_image(held: Held, address: usize, entry: u64) {
     paging::publish_entries_here();
 }
 
-/// The alias through which portal code is written: an address behind the image, otherwise unmapped.
+/// The alias through which portal code is written: an address past the image, otherwise unmapped.
 const WRITTEN: usize = IMAGE + 0x1f_f000;
 
 /// The frame of a page of the image.
@@ -256,7 +256,7 @@ fn audit_code(held: Held, address: usize) {
     assert!(alias == 0, "portal code stays writable: {alias:#x}");
 }
 
-/// Base address of the areas of CPUs, behind what the image's last-level tables map.
+/// Base address of the areas of CPUs, after what the image's last-level tables map.
 const AREAS: usize = IMAGE + 0x40_0000;
 
 /// Allocates and maps frames for the area of a CPU at this offset, after an unmapped guard page; gives the address.

@@ -35,7 +35,7 @@ fn shadow(held: Held, frame: Frame) -> &'static Shadow {
     unsafe { &*(frames::record(held, frame).shadow() as *const Shadow) }
 }
 
-/// Makes the tables for [`show_archive`]. All their entries are used: behind the archive's end they repeat its last page and
+/// Makes the tables for [`show_archive`]. All their entries are used: past the archive's end they repeat its last page and
 /// its last table. So nothing else can be mapped there, and none of the tables is ever empty.
 #[unsafe(link_section = ".init")]
 #[inline(never)]

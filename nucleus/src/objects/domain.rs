@@ -37,7 +37,7 @@ pub const SLOW_AT: usize = core::mem::offset_of!(Domain, as_caller) + 7;
 /// Pages of a portal table whose addresses the domain caches.
 pub const NEAR_PAGES: usize = 4;
 
-/// State of a domain on one CPU. Only that CPU accesses it, or the lock holder that stopped it. Behind each [`Domain`]
+/// State of a domain on one CPU. Only that CPU accesses it, or the lock holder that stopped it. After each [`Domain`]
 /// stands one for each CPU of the machine.
 #[repr(C)]
 pub struct PerCpu {
@@ -56,7 +56,7 @@ pub const fn per_cpu_at(number: usize) -> usize {
     size_of::<Domain>() + number * size_of::<PerCpu>()
 }
 
-/// See the module. `entry.s` uses the fields up to `as_callee`, and the per-CPU state behind.
+/// See the module. `entry.s` uses the fields up to `as_callee`, and the per-CPU state after them.
 #[repr(C)]
 pub struct Domain {
     /// Start of the portal table.
@@ -158,7 +158,7 @@ pub struct Domain {
 impl Ref<Domain> {
     /// Its state on the CPU with this number.
     pub fn per_cpu_on(self, cpu: usize) -> Ref<PerCpu> {
-        // SAFETY: the state for each CPU stands behind the domain: `control::domain` allocates both as one.
+        // SAFETY: the state for each CPU follows the domain: `control::domain` allocates both as one.
         unsafe { Ref::new(self.pointer().add(1).cast::<PerCpu>().add(cpu)) }
     }
     /// Sets or clears reasons why crossings take the slow path.

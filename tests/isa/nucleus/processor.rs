@@ -13,7 +13,7 @@ pub fn relax() {
     unimplemented!()
 }
 
-/// The frame pointer: the next one stands where it points to, and the return address behind.
+/// The frame pointer: it points to the caller's frame pointer, which the return address follows.
 pub fn frame_pointer() -> usize {
     unimplemented!()
 }

@@ -91,7 +91,7 @@ fn x86_64(bytes: &[u8]) -> Option<Class> {
         [0x40..=0x4f, rest @ ..] => rest,
         rest => rest,
     };
-    // Of the byte behind the opcode: registers only, and the register or the extension of the opcode.
+    // Of the byte after the opcode: registers only, and the register or the extension of the opcode.
     let parts = |byte: u8| (byte >> 6 == 3, byte >> 3 & 7);
     match *rest {
         // XCHG with memory.

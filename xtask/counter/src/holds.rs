@@ -123,7 +123,7 @@ impl Cpu {
         self.known |= matches!(role, Role::Taken | Role::Given);
         match role {
             Role::Outside => return,
-            // Where its waiting ended, and once more behind the place where it began to wait.
+            // Where its waiting ended, and once more after the place where it began to wait.
             Role::Inside | Role::Taken if self.holds => {}
             Role::Inside => return,
             Role::Taken => {

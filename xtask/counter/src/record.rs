@@ -2,7 +2,7 @@
 //!
 //! It goes to a file: a line `i ADDRESS PAGE BYTES` for each instruction as it was translated (see the crate's text; all hexadecimal), then
 //! a line `r FIRST COUNT` for each run (decimal): the instruction of the line with this number was executed, counted from 0, and those
-//! of the lines behind it, so many. If it was too much to keep, the last line is `full`.
+//! of the lines after it, so many. If it was too much to keep, the last line is `full`.
 
 use std::fmt::Write;
 

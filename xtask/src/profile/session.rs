@@ -198,7 +198,7 @@ impl Session<'_> {
             let printed = self.console.printed();
             self.console.send(&format!("{command}\n"))?;
             self.prompt(printed)
-                .context("the command did not come back to the prompt: a server needs ` &` behind it")?;
+                .context("the command did not come back to the prompt: a server needs ` &` after it")?;
         }
         let mut peer = Peer::new(sent);
         let mut tries = 0;

@@ -1,7 +1,7 @@
 //! The instructions in their order, each at its place in the tree of calls.
 //!
 //! A stack is a node of that tree. Nothing says which thread runs, so a thread is known by where it goes on: a stack that was left
-//! is taken up again by the program whose it is, at the instruction behind the one that it was left at. A stack without such a place is a
+//! is taken up again by the program whose it is, at the instruction after the one that it was left at. A stack without such a place is a
 //! new stack: a thread that begins, a call that comes in. The nucleus's frames stand upon the stack of the program that ran last; after the
 //! CPU has waited for an interrupt, upon none.
 

@@ -255,7 +255,7 @@ fn run_one(project: &Project, built: &Built, case: &Case<'_>, boards: Boards) ->
     Ok(found.map(String::from).collect())
 }
 
-/// The cause comes first: a report may be cut off behind it.
+/// The cause comes first: a report may be cut off after it.
 fn with_tail(test: &TestFile, error: &anyhow::Error, output: &str) -> anyhow::Error {
     let waiting = waiting(test, output).map_or(String::new(), |step| format!("; {step}"));
     anyhow!("{error:#}{waiting}; the last lines were\n{}", tail(output, 40))
@@ -340,7 +340,7 @@ fn waiting(test: &TestFile, output: &str) -> Option<String> {
     None
 }
 
-/// Some of the lines before and behind a place.
+/// Some of the lines before and after a place.
 fn around(lines: &[&str], place: usize) -> String {
     let line = |at: usize| format!("  {} {}\n", if at + 1 == place { '>' } else { '|' }, lines[at]);
     (place.saturating_sub(6)..lines.len().min(place + 6)).map(line).collect()

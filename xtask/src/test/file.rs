@@ -13,7 +13,7 @@
 //! It runs on each ISA, once for each number of CPUs: see [`super::cases`] for the keys `cpus` and `one_cpu`. A test of one
 //! ISA only says which and why, `isa = { aarch64 = "its registers" }`. A table `[aarch64]` replaces keys there.
 //!
-//! Further keys with their defaults: `board` and `cpu` (as the emulator takes them; else those of [`super::cases`]), `system = "systems/default.toml"`, `more = ""` (what stands behind that description), `memory = "64M"` (or as much as the system needs for so many CPUs),
+//! Further keys with their defaults: `board` and `cpu` (as the emulator takes them; else those of [`super::cases`]), `system = "systems/default.toml"`, `more = ""` (what stands after that description), `memory = "64M"` (or as much as the system needs for so many CPUs),
 //! `timeout = 60` (seconds, for each CPU), `at_once = false` (several CPUs run at the same time, so without `icount`), `checked = true`, `measured = false` (with the nucleus that keeps its longest non-preemptible section), `icount = true`, `soak = false`, `append = ""`, `without_entropy = false`,
 //! `without_network = false` (no such device in the machine), `emulator = []` (its further arguments, which prevail over the usual),
 //! `time_server = false` (one runs on the host, at the port that stands for `TIME_PORT` in `exec`), `wire = "name"`
@@ -54,7 +54,7 @@ pub struct TestFile {
     pub about: String,
     #[serde(default = "default_system")]
     pub system: PathBuf,
-    /// Stands behind what the description says: further components.
+    /// Stands after what the description says: further components.
     #[serde(default)]
     pub more: String,
     pub exec: Option<String>,

@@ -108,7 +108,7 @@ impl Code<'_, AArch64> {
         let pairs = [pair(LOADS, first, second, base, 0), pair(LOADS, third, fourth, base, 0)];
         self.put(pairs[0] as u64 | (pairs[1] as u64) << 32, 8);
     }
-    /// Two words that stand one behind the other from `by` on: `ldp`.
+    /// Two words that stand one after the other from `by` on: `ldp`.
     pub const fn load_pair(&mut self, first: X, second: X, base: X, by: i32) {
         self.pair(LOADS, first, second, base, by);
     }
@@ -286,7 +286,7 @@ impl Code<'_, AArch64> {
     pub const fn skip_if_clear(&mut self, register: X, bit: u32, instructions: u32) {
         self.word(0x3600_0000 | bit << 19 | (instructions + 1) << 5 | register.0);
     }
-    /// To the user. Code behind it is not executed ahead (Arm ARM D1.4.4).
+    /// To the user. Code after it is not executed ahead (Arm ARM D1.4.4).
     pub const fn leave(&mut self) {
         self.word(0xd69f_03e0);
         self.word(0xd503_379f);

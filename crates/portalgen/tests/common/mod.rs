@@ -37,7 +37,7 @@ pub const AREA_ABOVE: u64 = 0x90_0000;
 const BYTES: u64 = 0x600;
 /// Two words of zeros, above the kernel stack of AArch64.
 pub const ZEROS: u64 = 0xa0_0000;
-/// The offset, behind a domain, of its records for each CPU.
+/// The offset, after a domain, of its records for each CPU.
 pub const SHARE: u64 = 0x300;
 
 /// Where the callee sees its window, and where the entry of that stands.

@@ -107,7 +107,7 @@ impl Device {
         self.transport.ack_interrupt();
     }
 
-    /// Takes frames that came, each behind its length, as long as there is room for the longest; gives their bytes.
+    /// Takes frames that came, each after its length, as long as there is room for the longest; gives their bytes.
     pub fn receive_all(&mut self, into: &mut Output<'_>) -> usize {
         let mut bytes = 0;
         while into.len() - bytes >= LENGTH_BYTES + MAX_FRAME
@@ -118,7 +118,7 @@ impl Device {
         bytes
     }
 
-    /// Takes a frame that came, and puts it there behind its length; gives the bytes of both. One that is longer than a frame may be is lost.
+    /// Takes a frame that came, and puts it there after its length; gives the bytes of both. One that is longer than a frame may be is lost.
     fn receive(&mut self, into: &mut Output<'_>, at: usize) -> Option<usize> {
         loop {
             let token = self.receiving.peek_used()?;

@@ -288,7 +288,7 @@ fn close(tokens: &[Token], at: usize) -> usize {
     tokens.len()
 }
 
-/// The place behind an item, or behind a field, a variant or an arm.
+/// The place after an item, or after a field, a variant or an arm.
 fn after_item(tokens: &[Token], mut at: usize) -> usize {
     while tokens.get(at).is_some_and(|token| token.text == "#") {
         at = close(tokens, at + 1) + 1;

@@ -162,7 +162,7 @@ fn changed(host: &mut Host<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Random bytes behind right headers.
+/// Random bytes after right headers.
 fn random(host: &mut Host<'_>) -> Result<()> {
     for round in 0..1500_u64 {
         let length = host.random.below(if round % 8 == 0 { 1400 } else { 90 }) as usize;
@@ -222,7 +222,7 @@ fn sizes(host: &mut Host<'_>) -> Result<()> {
         took += start.elapsed();
     }
     // Each answer takes a few milliseconds, unless it has to wait for the next thing that wakes the machine.
-    ensure!(took < Duration::from_secs(5), "echo requests behind jumbo frames took {took:?} to be answered");
+    ensure!(took < Duration::from_secs(5), "echo requests after jumbo frames took {took:?} to be answered");
     Ok(())
 }
 

@@ -90,7 +90,7 @@ pub fn fragments(host: &mut Host<'_>) -> Result<()> {
     };
     let whole = icmp(8, 0, &[&b"\0\x05\0\x05"[..], &[9; 2000]].concat());
     let mut frames = Vec::new();
-    // A ping of death: it ends behind 65,535.
+    // A ping of death: it ends past 65,535.
     for offset in (0..65_500).step_by(1400) {
         frames.push(piece(1, offset, true, &[1; 1400]));
     }
@@ -224,7 +224,7 @@ pub fn dhcp_lies(host: &mut Host<'_>) -> Result<()> {
             message[16..20].copy_from_slice(&[10, 0, 9, 9]);
             host.inject([udp_frame(67, 68, &message)])?;
         }
-        // With the right number, but broken behind it.
+        // With the right number, but broken after it.
         let mut message = services::dhcp_message(DhcpMessageType::Ack, number, Lease::Right);
         let at = 240 + host.random.below((message.len() - 240) as u64) as usize;
         if round % 2 == 0 {

@@ -13,7 +13,7 @@ use crate::check::{frames_record, hold};
 pub struct Machine {
     /// RAM.
     pub ram: Vec<Range<u64>>,
-    /// A page of registers that may be given away, as the one behind it.
+    /// A page of registers that may be given away, as the one after it.
     pub registers: u64,
     /// Its first word.
     pub first_word: u32,
