@@ -228,7 +228,7 @@ mod tests {
             let generated = Portal::generated(Isa::X86_64, &specification(text).unwrap()).unwrap().to_string();
             let running = Portal::running(Isa::X86_64, &printed(text)).unwrap().to_string();
             assert_ne!(generated.lines().last(), running.lines().last(), "{text}: offsets are as long");
-            // Behind its place and its bytes stands the instruction.
+            // The instruction follows its offset and its bytes.
             let instruction = |line: &str| line.get(43..).filter(|_| line.starts_with("    ")).map(str::to_string);
             let shown: Vec<_> = running.lines().map(|line| instruction(line).unwrap_or(line.trim().into())).collect();
             let expected: Vec<_> = generated.lines().map(|line| line.trim().to_string()).collect();

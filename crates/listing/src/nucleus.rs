@@ -7,15 +7,23 @@ macro_rules! offsets {
     ($($name:ident = $value:expr,)* ; $($array:ident = $values:expr),*) => {
         /// Where its fields stand.
         pub const OFFSETS: Offsets = Offsets { $($name: $value,)* $($array: $values,)* };
-        /// The name of what stands so many bytes behind the begin of its object; all but the first ones are behind another number.
+        /// The name of the field at this offset in its object. Each field has an offset of its own, but for first ones.
         pub fn name_of(offset: i64) -> Option<String> {
-            $(if offset != 0 && offset == $value { return Some(stringify!($name).replacen('_', ".", 1)); })*
+            $(if offset != 0 && offset == $value { return Some(qualified(stringify!($name))); })*
             $(if let Some(place) = $values.iter().position(|value: &i32| *value as i64 == offset) {
-                return Some(format!("{}+{}", stringify!($array).replacen('_', ".", 1), place));
+                return Some(format!("{}+{}", qualified(stringify!($array)), place));
             })*
             None
         }
     };
+}
+
+/// `object_field` as `object.field`. A domain's state for one CPU is its share.
+fn qualified(name: &str) -> String {
+    match name.strip_prefix("per_cpu_") {
+        Some(field) => format!("share.{field}"),
+        None => name.replacen('_', ".", 1),
+    }
 }
 
 offsets! {

@@ -37,7 +37,7 @@ pub fn instructions(bytes: &[u8]) -> Result<Vec<Instruction>, usize> {
     decoder.into_iter().filter(|instruction| instruction.code() != iced_x86::Code::Int3).map(line).collect()
 }
 
-/// Names of what stands behind registers, and of where code goes on.
+/// Names of fields at offsets from registers, and of the targets of jumps.
 struct Names;
 
 impl SymbolResolver for Names {

@@ -386,6 +386,17 @@ fn the_tables_have_what_the_code_has() -> Result<()> {
 }
 
 #[test]
+fn the_short_slice_is_that_of_the_code() -> Result<()> {
+    let constants = Constants::of_files(&["nucleus/src/control/dispatch.rs", "nucleus/src/control/seats.rs"])?;
+    let microseconds = constants.number("PATIENCE_MICROSECONDS")? / constants.number("SHORT_SLICES")?;
+    for page in ["docs/book/scheduling.md", "docs/book/cpus.md"] {
+        let expected = format!("after {microseconds} µs");
+        assert!(read_text(&root().join(page))?.contains(&expected), "{page} does not say `{expected}`");
+    }
+    Ok(())
+}
+
+#[test]
 fn a_wrong_figure_is_noticed() {
     let table = |limit: &str| {
         let page =
