@@ -27,7 +27,7 @@ since boot). All else is of now, counts are since boot.
   INTERRUPTS  taken, those from other CPUs included
   RECEIVED    threads that came to it from other CPUs
   WAKES       interrupts sent to other CPUs, to wake them
-  HALTS       times it held another CPU up
+  HALTS       times it stopped another CPU
   WAITS       times it waited for the nucleus's lock; MEAN and WORST are
               nanoseconds of a wait
   HELD        the longest time it held that lock, in ticks; only a nucleus that

@@ -167,7 +167,7 @@ record! {
         pub received: u64,
         /// Interrupts sent to other CPUs, to wake them.
         pub wakes: u64,
-        /// Times it held another CPU up, so that nothing changed under its hands, translations included.
+        /// Times it stopped another CPU, so that nothing changed during an operation, translations included.
         pub stops: u64,
         /// Times it waited for the nucleus lock.
         pub lock_waits: u64,

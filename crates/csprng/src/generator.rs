@@ -68,7 +68,8 @@ impl Generator {
             into[place..place + count].copy_from_slice(given);
             given.zeroize();
             self.used += count;
-            (place, missing) = (place + count, missing - count);
+            place += count;
+            missing -= count;
         }
     }
 

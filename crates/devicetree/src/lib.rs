@@ -148,12 +148,17 @@ impl<'a> Tree<'a> {
             match self.token(&mut at)? {
                 Token::Begin { .. } if begun && depth == 0 => return Err(Error::Token),
                 Token::Begin { .. } => {
-                    (depth, begun, may_have_properties) = (depth + 1, true, true);
+                    depth += 1;
+                    begun = true;
+                    may_have_properties = true;
                     if depth > MAX_DEPTH {
                         return Err(Error::TooDeep);
                     }
                 }
-                Token::End if depth > 0 => (depth, may_have_properties) = (depth - 1, false),
+                Token::End if depth > 0 => {
+                    depth -= 1;
+                    may_have_properties = false;
+                }
                 // Properties stand before the nodes below (5.4.2).
                 Token::Property { .. } if may_have_properties => {}
                 Token::Last if begun && depth == 0 => return Ok(()),

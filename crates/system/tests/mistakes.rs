@@ -34,7 +34,10 @@ fn folder() -> PathBuf {
 fn problems(text: &str) -> Vec<Problem> {
     let problems = Description::problems(text, &Tree);
     if let Err(unread) = Description::read(text) {
-        assert!(unread.iter().all(|problem| problems.contains(problem)), "{unread:?} is not all reported: {problems:?}");
+        assert!(
+            unread.iter().all(|problem| problems.contains(problem)),
+            "{unread:?} is not all reported: {problems:?}"
+        );
     }
     problems
 }

@@ -132,7 +132,8 @@ impl Record {
     /// The bytes of this record.
     pub fn encode(&self) -> [u8; BYTES] {
         let mut bytes = [0; BYTES];
-        (bytes[0], bytes[1]) = (MARK, self.kind as u8);
+        bytes[0] = MARK;
+        bytes[1] = self.kind as u8;
         bytes[2..4].copy_from_slice(&self.thread.to_le_bytes());
         bytes[4..8].copy_from_slice(&self.domain.to_le_bytes());
         bytes[8..16].copy_from_slice(&self.time.to_le_bytes());

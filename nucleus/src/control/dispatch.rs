@@ -423,10 +423,10 @@ pub fn yield_lock(held: Held) {
 }
 
 fn window(held: Held) {
-    cpu::this(held).window.set(true);
+    cpu::this(held).at_preemption_point.set(true);
     // SAFETY: an interrupt here may drop the stack; callers borrow nothing and have saved all that resumes.
     unsafe { assembly::interrupt_window() }
-    cpu::this(held).window.set(false);
+    cpu::this(held).at_preemption_point.set(false);
 }
 
 /// Begins the idle time of this CPU.

@@ -96,7 +96,8 @@ fn lend(mut lender: Ref<Activation>, mut holder: Ref<Activation>, priority: u8, 
         };
         chain::requeue_with_priority(top, priority);
         let Some(next) = next else { return };
-        (lender, holder) = (top, next);
+        lender = top;
+        holder = next;
     }
 }
 

@@ -110,7 +110,8 @@ impl Ref<Domain> {
     pub fn remove_step(self) -> bool {
         let (mut outer, mut innermost) = (None, self);
         while let Some(inner) = innermost.inner.get() {
-            (outer, innermost) = (Some(innermost), inner);
+            outer = Some(innermost);
+            innermost = inner;
         }
         let entry = innermost.entry.get();
         let is_gone = innermost.remove_own_step();

@@ -46,8 +46,8 @@ extern "C" fn trap_from_nucleus(vector: u64, code: u64, pc: u64, sp: u64, frame:
     // SAFETY: the path through `entry.s` to here took the lock.
     let held = unsafe { Held::new() };
     let cpu = cpu::this(held);
-    if trap::is_interrupt(vector) && (cpu.idle.get() || cpu.window.get()) {
-        cpu.window.set(false);
+    if trap::is_interrupt(vector) && (cpu.idle.get() || cpu.at_preemption_point.get()) {
+        cpu.at_preemption_point.set(false);
         lock::catch_up(cpu);
         take_interrupt(held, vector);
         after_interrupt(held)

@@ -6,12 +6,12 @@
 //! page is unmapped or loses a right ([`withdraw`], [`weaken`]), and when the call ends ([`close`], [`cut`]).
 //!
 //! Each activation of a domain that takes windows has a slot of 16 pages in its space. The page-table entries for slots are per
-//! CPU: each CPU has its own root for such a domain, so a return never needs a TLB shootdown on another CPU. With several CPUs,
+//! CPU: each CPU has its own root for such a domain. So a return never needs a TLB shootdown on another CPU. With several CPUs,
 //! none loads the domain's first root once it has windows: the entries of one CPU would be visible to another.
 //!
-//! Invariant: the slot of an activation has entries only while the activation has a record, and only on one CPU: that of its
-//! thread, or the one where they were *left behind* when the chain migrated ([`leave_behind`]). With entries left behind, the
-//! return takes the slow path, and the first access to the window from another CPU clears them.
+//! Invariant: the slot of an activation has entries only while the activation has a record, and only on one CPU. That is the CPU
+//! of its thread, or the one where they were *left behind* when the chain migrated ([`leave_behind`]). With entries left
+//! behind, the return takes the slow path, and the first access to the window from another CPU clears them.
 //!
 //! If the page or the caller of a window is gone before the call ends, the window shows a page of scrap memory: with a fault
 //! instead, any caller could kill the callee.

@@ -38,8 +38,8 @@ pub fn zeros() -> Frame {
     TABLES.get()[1]
 }
 
-/// Parts of the image that are free once the final tables and segments are loaded: the code and tables that led there, and
-/// the frame of the guard page below the stack, which is unmapped there.
+/// Parts of the image that are free once the final tables and segments are loaded: the code and tables that led there. The
+/// frame of the guard page below the stack is free, too: it is unmapped there.
 pub fn boot_parts() -> [Region; 2] {
     let guard = physical(address(&raw const boot_stack_guard)) as u64;
     let init = physical(address(&raw const image_init)) as u64;

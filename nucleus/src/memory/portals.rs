@@ -124,9 +124,9 @@ impl Ref<Entry> {
             _ => assembly::entry_wrong_kind as *const () as usize,
         }
     }
-    /// For a semaphore entry: whether the fast path may skip the label check: the semaphore has the label {1}, the domain
-    /// may use objects with that label, and its labels are not changing. A domain without activations can still be given
-    /// other labels, so entries that it gets before are judged at their first use.
+    /// Whether the fast path of a semaphore entry may skip the label check. The semaphore must have the label {1}, the domain
+    /// must be allowed to use objects with it, and its labels must not be changing. A domain without activations can still be
+    /// given other labels. So the entries that it gets before are judged at their first use.
     fn is_usable(self) -> bool {
         let (domain, semaphore) = (self.domain(), self.object::<Semaphore>());
         let is_plain = semaphore.is_some_and(|semaphore| labels::of_object(semaphore) == PLAIN);

@@ -50,7 +50,7 @@ pub struct Cpu {
     /// Identity in hardware: the local APIC's ID, or MPIDR_EL1 in 32 bits.
     pub identity: Cell<u32>,
     /// It is at a preemption point, with interrupts enabled.
-    pub window: Cell<bool>,
+    pub at_preemption_point: Cell<bool>,
     /// It idles.
     pub idle: Cell<bool>,
     /// `sched` is to be entered as soon as possible: a ready thread has a higher priority, or waiters must be checked.
@@ -69,9 +69,9 @@ pub struct Cpu {
     pub pointer: Cell<u64>,
     /// Owner of the loaded floating-point registers.
     pub fpu: Cell<Link<Activation>>,
-    /// Domains whose waiting callers this CPU checks when something stops here, as an activation may still be free: domains
-    /// that got an activation, the callee of an activation that resumed here to restart its call, and callees of woken
-    /// orphans that await their turn. By the numbers of their orphan threads.
+    /// Domains in which a caller may wait although an activation is free. This CPU checks them when something stops here. They
+    /// are: domains that got an activation; the callee of an activation that resumed here to restart its call; callees of
+    /// woken orphans that await their turn. Bits are the numbers of their orphan threads.
     pub again: Marks<{ MAX_THREADS / 64 }>,
     /// Its scheduler.
     pub seat: Cell<Option<Seat>>,
@@ -79,7 +79,7 @@ pub struct Cpu {
     pub hands_over: Cell<u16>,
     /// Numbers of threads that found the scheduler's ring full, and are still to be posted.
     pub unposted: Marks<{ MAX_THREADS / 64 }>,
-    /// Ring of the scheduler. While threads are still to be handed over or posted, a constant ring with an unread word.
+    /// Ring of the scheduler; `UNREAD` (`control::ready`) while threads are still to be handed over or posted.
     pub ring: Cell<*mut abi::sched::Ring>,
     /// Time by which the scheduler must dispatch (ticks).
     pub patience_ends: Cell<u64>,
@@ -108,17 +108,26 @@ pub struct Cpu {
 }
 
 /// Counters of a CPU; see `abi::info::Cpu`. Times are ticks.
-#[allow(missing_docs)]
 pub struct Counts {
+    /// Time in which it had nothing to do.
     pub idle: Cell<u64>,
+    /// Dispatches by its scheduler.
     pub dispatches: Cell<u64>,
+    /// Interrupts taken, IPIs included.
     pub interrupts: Cell<u64>,
+    /// Threads that migrated to it.
     pub received: Cell<u64>,
+    /// IPIs sent to wake other CPUs.
     pub wakes: Cell<u64>,
+    /// Times it stopped another CPU.
     pub stops: Cell<u64>,
+    /// Times it waited for the nucleus lock.
     pub lock_waits: Cell<u64>,
+    /// Time spent in these waits.
     pub lock_waited: Cell<u64>,
+    /// The longest of them.
     pub lock_longest: Cell<u64>,
+    /// Writes of the root of its page tables by the slow paths.
     pub root_writes: Cell<u64>,
 }
 
@@ -138,7 +147,7 @@ impl Counts {
         }
     }
     /// Resets all counters.
-    pub fn restart(&self) {
+    pub fn reset(&self) {
         let all = [
             &self.idle,
             &self.dispatches,
@@ -179,7 +188,7 @@ impl Cpu {
             number,
             unsettled: Cell::new(None),
             identity: Cell::new(identity),
-            window: Cell::new(false),
+            at_preemption_point: Cell::new(false),
             idle: Cell::new(false),
             preempt: Cell::new(false),
             needs_recheck: Cell::new(false),

@@ -123,7 +123,7 @@ extern "C" fn begin(block: Ref<Cpu>) -> ! {
     interrupts::init_local();
     let held = lock::join();
     // The wait for the end of the boot does not count as a wait for the lock.
-    cpu::this(held).counts.restart();
+    cpu::this(held).counts.reset();
     root::leave(held);
     dispatch::begin(held)
 }

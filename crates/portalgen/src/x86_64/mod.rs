@@ -742,7 +742,8 @@ impl<'a> Half<'a> {
             left &= left - 1;
             if bytes > AT_ONCE - LONGEST_CLEAR || left == 0 {
                 code.put(bits, bytes);
-                (bits, bytes) = (0, 0);
+                bits = 0;
+                bytes = 0;
             }
         }
     }

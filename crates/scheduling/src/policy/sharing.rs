@@ -68,7 +68,8 @@ impl Instance {
                 }
                 // Nobody may take this one for now.
                 self.queues.refuse(number);
-                (refusing, moved) = (0, true);
+                refusing = 0;
+                moved = true;
                 continue;
             };
             let status = world.hand(cpu, number);
@@ -80,7 +81,8 @@ impl Instance {
             if status == 0 || status == Error::NotRunnable as u64 {
                 self.remove(number);
                 self.left[level] = self.left[level].min(self.count[level] + 1);
-                (refusing, moved) = (0, true);
+                refusing = 0;
+                moved = true;
             } else {
                 refusing |= 1 << cpu;
             }

@@ -90,7 +90,7 @@ fn prepare_last_words(bytes: &'static [u8]) {
 
 const _: () = assert!(devicetree::MAX_RANGES <= MAX_REGIONS);
 
-/// The RAM to use, from `first` on: as far as the processor (ID_AA64MMFR0_EL1.PARange) and the direct map reach, and only as
+/// The RAM to use, from `first` on, as far as the processor (ID_AA64MMFR0_EL1.PARange) and the direct map reach. It has only as
 /// many frames as have room for their records in half of what the boot tables map.
 fn ram(tree: &Tree<'_>, first: u64) -> Result<Memory, &'static str> {
     const BITS: [u32; 5] = [32, 36, 40, 42, 44];
