@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whose_page_it_is_its_bytes_say() {
+    fn bytes_identify_the_owner_of_a_page() {
         let bytes = std::fs::read(std::env::current_exe().unwrap()).unwrap();
         let start = elf::functions(&bytes).unwrap()[0].0;
         let code = |at| elf::loaded(&bytes, at, 4).unwrap().try_into().unwrap();

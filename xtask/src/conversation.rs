@@ -99,7 +99,7 @@ mod tests {
     use super::of_machine;
 
     #[test]
-    fn what_the_emulator_says_is_not_the_machines() {
+    fn warnings_of_the_emulator_are_no_output_of_the_machine() {
         let late = "Warning: The guest is now late by 0.0 to 1.0 seconds\n";
         assert_eq!(of_machine(&format!("worked f{late}or 54 %\n{late}done{late}")), "worked for 54 %\ndone");
         // The rest of it has not come yet.

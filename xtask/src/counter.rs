@@ -410,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_between_marks_is_read() {
+    fn counts_between_marks_are_read() {
         let counts = [Counts { instructions: 7, costly: [1, 2, 3, 4, 5], locked: 6 }, Counts::default()];
         assert_eq!(Marks::parse("7 1 2 3 4 5 6\n0 0 0 0 0 0 0\n").unwrap(), counts);
         for bad in ["7 1 2 3 4 5", "7 1 2 3 4 5 6 7", "many", ""] {

@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn what_loads_stays_and_the_rest_goes() {
+    fn stripping_keeps_loaded_segments_only() {
         let file = ourselves();
         let kept = strip(&file).unwrap();
         assert!(kept.len() < file.len());
@@ -215,14 +215,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_elf_is_refused() {
+    fn files_that_are_not_elf_are_refused() {
         assert!(strip(b"#!/bin/sh").is_err());
         assert!(symbols(b"").is_err());
         assert!(strip(&ourselves()[..4096]).is_err());
     }
 
     #[test]
-    fn what_is_never_written_is_found() {
+    fn constants_of_a_file_are_found() {
         let file = ourselves();
         let constants = constants(&file).unwrap();
         for Constant { address, place, count } in &constants {

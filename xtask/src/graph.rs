@@ -264,7 +264,7 @@ portals = ["disk/blocks"]
     }
 
     #[test]
-    fn who_has_a_portal_stands_above() {
+    fn holders_of_portals_stand_above() {
         let description = Description::read(TEXT).expect("a description");
         let (placed, ..) = place(&description);
         let y = |name| placed.iter().find(|placed| placed.component.name.value == name).map(|placed| placed.y);

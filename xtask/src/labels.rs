@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_agreed_with() {
+    fn a_written_trace_is_judged_to_be_right() {
         let text = script(3, 500);
         assert_eq!(whole(text.as_bytes()).expect("a trace"), (500, None));
         assert!(text.contains(r#""delivered":true"#) && text.contains(r#""delivered":false"#));
@@ -459,7 +459,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_trace_is_reported() {
+    fn malformed_traces_are_reported() {
         for (line, cause) in [
             ("{", "column 1: EOF while parsing"),
             ("[\"new_domain\",2]", "it does not begin with {: a line is an object of JSON"),

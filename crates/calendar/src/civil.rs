@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_date_is_refused() {
+    fn bad_dates_are_refused() {
         for bad in [
             date(2026, 2, 29),
             date(2100, 2, 29),

@@ -460,7 +460,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_written_is_read(
+        fn files_are_read_as_written(
             files in proptest::collection::btree_map("[a-z]{1,9}(/[a-z]{1,9}){0,3}", proptest::collection::vec(any::<u8>(), 0..99), 0..9)
         ) {
             let mut writer = Writer::new();

@@ -19,7 +19,7 @@ fn texts_and_sets() {
 }
 
 #[test]
-fn what_is_no_set_is_refused() {
+fn malformed_sets_are_refused() {
     for text in ["", ",", "0,", ",0", "a", "0x1", "-", "1-", "-1", "+1", "1--2", "1-2-3", "0 1", " 1", "all", "¹"] {
         assert_eq!(parse(text), Err(BadSet::NoNumber), "{text}");
     }

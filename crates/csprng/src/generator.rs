@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_given_is_the_stream_behind_the_next_key() {
+    fn output_is_the_stream_after_the_next_key() {
         let mut generator = Generator::new();
         let mut expected = [0; 1000];
         ChaCha20Rng::from_seed([0; KEY_BYTES]).fill_bytes(&mut expected);

@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn what_failed_stays_so() {
+    fn a_failed_source_stays_failed() {
         let mut health = Health::new();
         assert!(health.check(&[0; 8]).is_err());
         assert_eq!(health.check(&good(64, 3)), Err(Unhealthy::Stuck));

@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_not_contributed_is_asked_once_a_second() {
+    fn idle_sources_are_asked_once_a_second() {
         let mut pool = Pool::new();
         assert_eq!(asked(&mut pool, 0), [true, true]);
         let _ = pool.contribute(0, [&seed(1), &[]], b"");

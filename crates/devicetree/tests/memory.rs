@@ -62,7 +62,7 @@ proptest! {
 }
 
 #[test]
-fn what_has_no_room_is_counted() {
+fn ranges_without_room_are_counted() {
     let mut memory = Memory::default();
     let within = 0..1 << 20;
     memory.add(Range { start: 0, bytes: 3 << 19 }, &within);

@@ -171,7 +171,7 @@ fn pci_hosts() {
 }
 
 #[test]
-fn what_is_no_tree() {
+fn malformed_trees_are_refused() {
     let good = board();
     let with = |at: usize, word: u32| {
         let mut bytes = good.clone();
@@ -235,7 +235,7 @@ fn memory_that_overlaps_and_is_reserved() {
 }
 
 #[test]
-fn what_remains_of_a_tree_can_be_read() {
+fn a_damaged_tree_can_be_read_in_part() {
     let mut bytes = board();
     // A token that there is not, in place of the end of the last node but one.
     let last = bytes.len() - 4;

@@ -159,7 +159,7 @@ fn bytes_that_change_are_read_once() {
 }
 
 #[test]
-fn what_was_cut_off_does_not_come_back() {
+fn truncated_bytes_do_not_come_back() {
     for by_writing in [false, true] {
         let mut tree = tree();
         let file = tree.create(tree.root(), b"f", Kind::File, 0, 1).unwrap();

@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_permuted_comes_back() {
+    fn the_permutation_is_invertible() {
         let mut handles = Handles::new([9; 2]);
         for counter in 0..200 {
             let handle = handles.next_handle().expect("a handle");

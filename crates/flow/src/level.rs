@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_spread_is_found_again() {
+    fn spreading_is_invertible() {
         for number in
             (0..64).flat_map(|bit| [0, 1, u64::MAX, 0x1234_5678_9abc_def0].map(|word: u64| word.rotate_left(bit)))
         {

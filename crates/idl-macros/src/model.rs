@@ -401,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_a_method_is_reported() {
+    fn bad_methods_are_reported() {
         let refused = [
             (
                 "#[repeatible] fn a(&self) -> Result<(), E>;",

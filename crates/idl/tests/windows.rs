@@ -249,7 +249,7 @@ fn less_than_a_page_goes_in_the_message() {
 }
 
 #[test]
-fn what_no_window_can_carry_goes_in_messages() {
+fn calls_without_a_window_use_messages() {
     use Error::{
         AccountExhausted, BadAddress, BadArgument, BadControl, NotMapped, PageRights, PeerDied, Registers, Reserved,
         WindowGone,

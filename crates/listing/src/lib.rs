@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_such_code_is_refused() {
+    fn code_of_other_shapes_is_refused() {
         let (isa, good) = (Isa::X86_64, printed("npciii>i"));
         assert_eq!(error(isa, ""), Error::NoCode);
         assert_eq!(error(isa, "shapes: 3\n"), Error::NoCode);

@@ -93,7 +93,7 @@ fn only_pages_that_are_the_files_own_are_shared() {
 }
 
 #[test]
-fn what_carries_nothing_is_skipped() {
+fn segments_without_contents_are_skipped() {
     let note = Header { kind: 4, flags: 4, ..TEXT };
     let stack = Header { kind: 0x6474_e551, flags: 6, ..DATA };
     let empty = Header { file: 0, memory: 0, ..TEXT };

@@ -19,7 +19,7 @@ fn page() -> ([u8; 4096], usize) {
 }
 
 #[test]
-fn what_is_written_is_read() {
+fn a_startup_page_is_read_as_written() {
     let (page, used) = page();
     for bytes in [&page[..], &page[..used]] {
         let startup = Startup::read(bytes).unwrap();

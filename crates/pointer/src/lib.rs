@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn who_made_an_object_fills_it_in_and_shares_it() {
+    fn a_new_object_is_filled_in_then_shared() {
         let mut fresh = node(1);
         fresh.number = 7;
         let node = fresh.share();
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_at_boot_is_read_afterwards() {
+    fn values_written_at_boot_are_read_afterwards() {
         static NUMBERS: Boot<[u64; 3]> = Boot::new([0; 3]);
         // SAFETY: no other test knows this static.
         let numbers = unsafe { NUMBERS.write() };

@@ -87,7 +87,7 @@ fn letters_mean_what_they_say() {
 }
 
 #[test]
-fn what_callers_must_expect() {
+fn the_control_word_that_callers_must_expect() {
     use abi::expect::{ALL_FIVE, AREA, ENTRIES, MORE_WORDS};
     for (text, expected) in [
         ("np", Some(0)),

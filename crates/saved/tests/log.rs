@@ -49,7 +49,7 @@ fn records_are_found_again() {
 }
 
 #[test]
-fn what_is_kept_and_what_is_not() {
+fn keeping_records_drops_all_others() {
     let memory = Memory::new(100);
     let mut log = open(&memory);
     for record in samples() {
@@ -92,7 +92,7 @@ fn no_room() {
 }
 
 #[test]
-fn what_is_something_else() {
+fn foreign_contents_are_refused() {
     let refused = |memory: &Memory| Log::open(memory.clone(), 1).err();
     let memory = Memory::new(10);
     drop(Log::open(memory.clone(), 7));

@@ -113,7 +113,7 @@ fn old_values_make_room() {
 }
 
 #[test]
-fn what_is_there_changes_in_a_full_vault() {
+fn existing_values_change_in_a_full_vault() {
     for size in [0, 1, 7, 8, 100, 4000] {
         let memory = Memory::new(5);
         let mut values = open(&memory);

@@ -41,7 +41,7 @@ fn any_number_of_equal_threads_is_equal() {
 }
 
 #[test]
-fn what_fits_does_not_move() {
+fn threads_do_not_move_if_each_has_a_cpu() {
     for cpus in [2, 4, 64] {
         let (_, machine) = share(cpus, cpus, 100);
         assert_eq!(machine.nucleus.handed, 0, "{cpus} threads on {cpus} CPUs");
@@ -140,7 +140,7 @@ fn a_higher_priority_finds_a_cpu_that_runs_a_lower_one() {
 }
 
 #[test]
-fn who_is_preempted_again_and_again_finds_a_cpu_that_runs_a_lower_one() {
+fn a_thread_preempted_repeatedly_moves_to_a_cpu_of_lower_priority() {
     for (burst, pause) in [(1, 1), (3, 0), (5, 5), (9, 1), (90, 10)] {
         let mut machine = Machine::new(2);
         machine.hog(1, 8);
@@ -164,7 +164,7 @@ fn who_is_preempted_again_and_again_finds_a_cpu_that_runs_a_lower_one() {
 }
 
 #[test]
-fn who_falls_back_to_a_lower_priority_first_looks_for_a_higher_one() {
+fn a_cpu_looks_for_higher_priorities_before_it_runs_a_lower_one() {
     let mut machine = Machine::new(2);
     let (first, second) = (machine.hog(0, 30), machine.hog(1, 30));
     let middle = machine.thread(0, 20, 3);
@@ -197,7 +197,7 @@ fn a_thread_that_may_not_leave_stays_and_holds_nobody_up() {
 }
 
 #[test]
-fn who_yields_all_the_time_moves_nothing() {
+fn yielding_all_the_time_moves_nothing() {
     let mut machine = Machine::new(2);
     machine.hogs(3, 16);
     machine.run(3 * SLICE + SLICE / 2);

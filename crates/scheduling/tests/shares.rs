@@ -70,7 +70,7 @@ fn short_bursts_are_counted() {
 }
 
 #[test]
-fn what_nobody_wants_is_theirs() {
+fn unused_time_goes_to_those_past_their_share() {
     let mut machine = Machine::new(1);
     let network = greedy(&mut machine, &[43, 28]);
     machine.run(10 * PERIOD);
@@ -96,7 +96,7 @@ fn others_keep_their_priorities() {
 }
 
 #[test]
-fn who_has_no_share_and_never_waits_leaves_nothing() {
+fn threads_without_share_that_never_wait_leave_nothing() {
     for cpus in [1, 2] {
         let mut machine = Machine::new(cpus);
         let programs: Vec<usize> = (0..cpus).map(|_| machine.hog(0, 16)).collect();
@@ -112,7 +112,7 @@ fn who_has_no_share_and_never_waits_leaves_nothing() {
 }
 
 #[test]
-fn who_is_waited_for_goes_on() {
+fn a_thread_with_a_waiter_runs_past_its_share() {
     let mut machine = Machine::new(1);
     let network = greedy(&mut machine, &[34]);
     let program = machine.hog(0, 16);

@@ -103,7 +103,7 @@ fn no_memory_is_an_error() {
 }
 
 #[test]
-fn what_never_ends_is_stopped() {
+fn endless_scripts_are_stopped() {
     let texts = [
         "while :; do :; done",
         "until false; do true; done",

@@ -159,7 +159,7 @@ fn refusals_name_the_place() {
 
 /// A construct of other shells is refused by its name, and never taken for something else.
 #[test]
-fn what_is_not_known_is_named() {
+fn unsupported_syntax_is_named() {
     let texts = [
         ("a << b", "`<<`"),
         ("a <<< b", "`<<`"),

@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn who_comes_at_the_same_time_gets_the_same() {
+    fn requests_at_the_same_time_share_a_text() {
         let mut kept = Kept::with_room(2, 16);
         let first = kept.take(5, write(b"one")).unwrap();
         assert_eq!(kept.take(5, write(b"two")), Some(first));
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_written_is_not_there() {
+    fn an_unwritten_text_is_not_kept() {
         let mut kept = Kept::with_room(2, 16);
         let (number, _) = kept.take(1, write(b"one")).unwrap();
         assert_eq!(

@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn what_did_nothing_waits_from_the_first_time() {
+    fn a_component_that_did_nothing_is_delayed_from_the_first_death() {
         assert_eq!(History::default().died(MINUTE, MINUTE + 1, 0), FIRST_DELAY);
     }
 

@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_text_is_refused() {
+    fn binary_files_are_refused() {
         let refused = |bytes: &[u8]| Document::new(bytes.to_vec()).err();
         assert_eq!(refused(b"ab\0"), Some("not a text: byte 3 is zero".to_string()));
         assert_eq!(refused(b"a\xff"), Some("not a text: byte 2 is not UTF-8".to_string()));
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_typed_is_undone_at_once() {
+    fn typed_text_is_undone_at_once() {
         let mut it = Document::new(b"ab".to_vec()).unwrap();
         it.replace(1, 0, b"x").unwrap();
         it.replace(2, 0, b"y").unwrap();

@@ -471,7 +471,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_reached() {
+    fn long_documents_and_lines_scroll() {
         let mut it = editor("1\n2\n3\n4\n5\n6\n7\n8\n");
         press(&mut it, "\x1b[6~");
         assert_eq!(seen(&mut it).0[..4], ["2", "3", "4", "5"]);

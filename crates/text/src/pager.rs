@@ -473,7 +473,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_text_does_nothing_to_the_terminal() {
+    fn control_characters_do_not_reach_the_terminal() {
         let mut it = Pager::new("it", 2, 40);
         it.append(b"a\tb\x1b[2J\x7f\xff\xc3\xbc\xc2\x9b");
         it.end();

@@ -623,7 +623,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(200) })]
 
     #[test]
-    fn what_diff_says_is_right_and_shortest(one in lines(), other in lines(), patience in prop_oneof![Just(1000), 1..6_usize]) {
+    fn differences_are_right_and_shortest(one in lines(), other in lines(), patience in prop_oneof![Just(1000), 1..6_usize]) {
         let (first, second) = (text::edits::lines(one.as_bytes()).expect("memory"), text::edits::lines(other.as_bytes()).expect("memory"));
         let changes = text::edits::changes(&first, &second, patience).expect("memory");
         let kept = |lines: &[&[u8]], changed: &[bool]| -> Vec<Vec<u8>> {

@@ -49,7 +49,7 @@ fn standing_still_is_noticed_wherever_it_is() {
 }
 
 #[test]
-fn who_is_always_disturbed_takes_the_middle() {
+fn constant_disturbance_gives_the_middle_value() {
     let mut time = 0;
     let found = undisturbed::<MOST>(|| {
         time += 500_000;
@@ -60,7 +60,7 @@ fn who_is_always_disturbed_takes_the_middle() {
 
 proptest! {
     #[test]
-    fn what_is_found_was_measured_twice(stops in prop::collection::vec(prop::array::uniform4(0..20_000_000u64), 0..MOST - 2)) {
+    fn the_result_was_measured_twice(stops in prop::collection::vec(prop::array::uniform4(0..20_000_000u64), 0..MOST - 2)) {
         let (found, taken) = measured(&stops);
         prop_assert!(taken <= stops.len() + 2);
         let all = (0..taken).map(|number| disturbed(stops.get(number).copied().unwrap_or_default()));

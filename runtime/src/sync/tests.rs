@@ -177,7 +177,7 @@ impl Kernel for Scripted {
 
 /// A thread that claims a mutex takes the mutex when it is handed over, not before, and gives back what was meant for other waits.
 #[test]
-fn who_claims_a_mutex_gives_back_what_others_gave() {
+fn a_claimed_mutex_gives_back_tokens_for_other_waits() {
     CLAIMED.with(|mutex| {
         mutex.lock();
         RUNS.set(1);
@@ -237,7 +237,7 @@ fn a_mutex_that_is_free_soon_needs_no_wait() {
 
 /// Others may wait for the thread that waited: they are woken when it frees the mutex.
 #[test]
-fn who_waited_for_a_mutex_wakes_the_next() {
+fn a_waiter_that_got_the_mutex_wakes_the_next() {
     CLAIMED.with(|mutex| {
         mutex.lock();
         RUNS.set(1);
@@ -392,7 +392,7 @@ fn hear(said: &Mutex<Said, Host>, room: usize) -> (Vec<u8>, usize) {
 }
 
 #[test]
-fn whoever_waits_in_a_slot_is_given_all_in_order() {
+fn a_waiter_in_a_slot_gets_all_bytes_in_order() {
     static SAID: Mutex<Said, Host> = Mutex::new(Said { bytes: Vec::new(), hears: WaitSlot::new(), is_over: false });
     let (heard, handed) = thread::scope(|scope| {
         let hears = scope.spawn(|| hear(&SAID, 3));

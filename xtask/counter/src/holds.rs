@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_counted() {
+    fn unmatched_takes_and_releases_are_counted() {
         assert!(run(&[(0, 0x110), (0, 0x110), (0, 0x118), (0, 0x118)]).contains("strayed 1\nlongest 3 "));
         // The lock is given back by a CPU that may have begun with it, and once more.
         assert!(run(&[(0, 0x110), (1, 0x118)]).contains("holds 0\ninstructions 0\nstrayed 0\n"));

@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_follows_makes_a_run_longer() {
+    fn consecutive_numbers_extend_a_run() {
         let mut record = Record::new();
         [5, 6, 7, 6, 6, 7, 0].into_iter().for_each(|number| record.add(number));
         assert_eq!(record.text(), "r 5 3\nr 6 1\nr 6 2\nr 0 1\n");

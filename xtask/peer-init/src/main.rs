@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_goes_back() {
+    fn echoed_bytes_come_back() {
         let mut stream = served(tcp_echo);
         stream.write_all(b"there").unwrap();
         let mut back = [0; 5];

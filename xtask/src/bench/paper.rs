@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn what_costs_much_more_is_explained() {
+    fn large_differences_need_an_explanation() {
         let all = [results(Isa::X86_64, 1000), results(Isa::Aarch64, 1310)];
         assert_eq!(problems(&all, "- a file is dear").len(), 1);
         assert!(problems(&all, "text\n- **file**: for a reason").is_empty());

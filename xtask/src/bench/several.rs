@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_measured_says_why_in_a_line() {
+    fn a_missing_measurement_gives_its_reason_in_a_line() {
         let error = anyhow::anyhow!("`fuzzer` ended with status 1\nseed 1\nfuzzer: 3 frames lost\n");
         assert_eq!(not_measured("r", &error), "r: not measured: `fuzzer` ended with status 1 fuzzer: 3 frames lost");
         assert_eq!(not_measured("r", &anyhow::anyhow!("no symbol")), "r: not measured: no symbol");

@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_there_is_found() {
+    fn good_links_are_followed() {
         for link in ["a.md", "a.md#first-part", "./a.md", "../caveats.md#caveats", "pictures/p.svg", "https://x/y#z"] {
             assert_eq!(follow("docs/book/README.md", link), "", "{link}");
         }
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_reported_with_what_is_meant() {
+    fn broken_links_are_reported_with_a_suggestion() {
         for (link, mistake) in [
             ("b.md", "`b.md` leads to no file; did you mean `a.md`?"),
             ("caveats.md", "`caveats.md` leads to no file; did you mean `../caveats.md`?"),

@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_none_is_refused() {
+    fn malformed_records_are_refused() {
         for (bad, cause) in [
             ("r 0 1", "no line of a record"),
             ("i 1 1 1\nr 0 2", "no line of a record"),

@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waited_for_an_interrupt_stands_upon_nothing() {
+    fn code_after_a_wait_for_an_interrupt_has_no_caller() {
         let steps = [(0x1000, SYSTEM_CALL), (0x0000, WAIT), (0x0100, JUMP), (0x1004, JUMP)];
         let expected: [&[u64]; 4] = [&[0x1000], &[0x1000, 0x0000], &[0x0100], &[0x1000]];
         assert_eq!(paths(&steps), expected);

@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_asked_is_reported() {
+    fn bad_ask_steps_are_reported() {
         for (text, cause) in [
             ("ask = { send = 'a' }", "`ask` without `port`"),
             ("ask = { as = 'eve' }", "`ask` as eve, who is not connected: `port` is missing"),

@@ -431,7 +431,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stays_the_same() {
+    fn values_of_same_stay_equal() {
         let text = r#"same = ["/^free +(\\d+)/"]"#;
         assert!(verdict(text, End::Status(0), "free 7\nand\nfree  7\n").is_ok());
         let error = verdict(text, End::Status(0), "free 7\nfree 7\nfree 8\n").unwrap_err().to_string();
@@ -452,7 +452,7 @@ mod tests {
     }
 
     #[test]
-    fn what_never_repeats() {
+    fn values_of_distinct_never_repeat() {
         let text = r#"distinct = ["/^n (\\d+)/"]"#;
         assert!(verdict(text, End::Status(0), "n 7\nx 7\nn 8\n").is_ok());
         assert!(verdict(text, End::Status(0), "n 7\n").is_err());

@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read() {
+    fn a_formatted_tree_is_parsed_again() {
         assert_eq!(parse(&format(&board())).unwrap(), board());
         let tree = format(&board());
         let tree = devicetree::Tree::new(&tree).unwrap();

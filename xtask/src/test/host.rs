@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_end_is_ended() {
+    fn endless_commands_are_ended() {
         let run = |script: &str, milliseconds: u64| {
             let mut command = Command::new("sh");
             command.args(["-c", script]).stderr(Stdio::piped());

@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_understood_is_an_error() {
+    fn malformed_sources_are_errors() {
         for source in ["pub fn f(", "mod a {", "5", "pub const A: u8"] {
             assert!(items(source).is_err(), "{source}");
         }

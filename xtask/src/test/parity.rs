@@ -157,7 +157,7 @@ fn layers_are_found() -> Result<()> {
 }
 
 #[test]
-fn what_differs_is_reported() {
+fn differences_are_reported() {
     let one = |text: &str| BTreeMap::from([("a.rs".to_string(), items(text).unwrap_or_default())]);
     let found = |ours, theirs| differences(&one(ours), &one(theirs)).collect::<Vec<_>>();
     assert_eq!(found("pub fn f(a: u8) {}", "pub fn f(b: u8) {}"), Vec::<String>::new());

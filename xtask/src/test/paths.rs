@@ -137,7 +137,7 @@ fn paths_are_found_in_comments_and_between_backticks() {
 }
 
 #[test]
-fn what_is_no_path_of_the_tree_is_left() {
+fn paths_outside_the_tree_are_ignored() {
     let others = "/etc/motd.md tests/boot/*.toml systems/NAME.toml drivers/CLASS/DEVICE nucleus/<isa>/ crates/{name} and/or lib.rs";
     assert_eq!(cited(others), [""; 0]);
     assert_eq!(cited("docs/README.md"), ["docs/README.md"]);

@@ -69,7 +69,7 @@ fn each_method_has_its_row() -> Result<()> {
 }
 
 #[test]
-fn what_is_missing_is_reported() {
+fn missing_rows_of_methods_are_reported() {
     let layout = "interface Net\n\n0x0041 open(account: Delegate) -> Delegated or NetError\n    call   word 0\n\n0x0042 look() -> u64 or NetError\n";
     let all: BTreeMap<_, _> = methods(layout).into_iter().collect();
     assert_eq!(all, BTreeMap::from([("Net.open".to_string(), true), ("Net.look".to_string(), false)]));

@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_balanced_is_found() {
+    fn unbalanced_events_are_found() {
         let begin = r#",{"ph":"B","ts":2,"pid":1,"tid":1,"name":"n"}"#;
         let end = r#",{"ph":"E","ts":3,"pid":1,"tid":1}"#;
         assert_eq!(verdict(&format!("{begin}{end}")), Ok(()));

@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_come_first_is_reported() {
+    fn a_missing_instruction_before_a_load_is_reported() {
         judge(&CODE).unwrap();
         // Each byte of the instructions before, and the distance.
         for place in 6..16 {

@@ -174,7 +174,7 @@ fn commands_begin_when_the_shell_says_so() {
 }
 
 #[test]
-fn what_is_cut_off_ends_and_goes_on_elsewhere() {
+fn a_chain_that_is_cut_continues_on_another_thread() {
     let mut tape = Tape::new();
     tape.add(Kind::Thread, 9, 2, [0, 0]);
     tape.add(Kind::Run, 7, 1, [0, 0]);
@@ -416,7 +416,7 @@ fn within(picture: &str) {
 }
 
 #[test]
-fn what_is_too_long_or_empty_gets_no_picture() {
+fn long_and_empty_traces_get_no_picture() {
     let mut tape = Tape::new();
     let empty = tape.story();
     assert!(picture::draw("", &empty, &Labels::default()).unwrap_err().to_string().contains("nothing ran"));

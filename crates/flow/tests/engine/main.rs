@@ -264,7 +264,7 @@ fn long_operations_stop_on_their_way() {
 /// Somebody else's labels are copied by what is made of them: no node is left in the hands of two. A copy is known to be one without a look at its
 /// entries.
 #[test]
-fn what_is_made_belongs_to_who_pays() {
+fn new_labels_belong_to_their_payer() {
     let [mine, yours] = [0, 1];
     let mut case = Case::new(Memory::Scarce);
     let many = |first: u64, count: u64, level| {

@@ -56,7 +56,7 @@ fn one_of_three_at_a_time_and_again() {
 
 /// A CPU that waits with its ticket gets the lock before one that announces itself later.
 #[test]
-fn who_waits_first_is_first() {
+fn waiters_are_served_in_order_of_arrival() {
     explore(Some(2), || {
         let shared = Arc::new((Lock::new(), Plain::new(Vec::new()), AtomicBool::new(false)));
         acquire(&shared.0);

@@ -173,19 +173,19 @@ mixes! {
 
 #[test]
 #[should_panic(expected = "1 wait while there are 1 tokens")]
-fn who_does_not_wait_settles_nevertheless() {
+fn a_try_p_that_does_not_settle_is_found() {
     explore(None, || model(Fault::LeftOut, 0, 1, &[TryP, V]));
 }
 
 #[test]
 #[should_panic(expected = "1 wait while there are 1 tokens")]
-fn who_kills_v_settles_in_its_place() {
+fn a_killed_v_settled_in_the_wrong_order_is_found() {
     explore(None, || model(Fault::Swapped, 0, 1, &[Kill, V]));
 }
 
 #[test]
 #[should_panic(expected = "1 wait while there are 1 tokens")]
-fn who_kills_p_settles_in_its_place() {
+fn a_killed_p_settled_in_the_wrong_order_is_found() {
     explore(Some(2), || model(Fault::Swapped, 0, 1, &[Kill, P, V]));
 }
 
@@ -208,6 +208,6 @@ pub fn as_a_lock() {
 }
 
 #[test]
-fn what_was_done_before_v_is_seen_after_p() {
+fn writes_before_v_are_seen_after_p() {
     as_a_lock();
 }

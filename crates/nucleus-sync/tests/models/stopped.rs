@@ -72,7 +72,7 @@ fn stays_where_it_is_for_two() {
 
 #[test]
 #[should_panic(expected = "Causality violation")]
-fn who_does_not_wait_disturbs() {
+fn a_cpu_that_does_not_wait_is_a_data_race() {
     explore(None, || model(Fault::DoesNotWait, 1));
 }
 

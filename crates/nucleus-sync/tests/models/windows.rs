@@ -161,7 +161,7 @@ fn against_who_looks_beside() {
 
 #[test]
 #[should_panic(expected = "a page that is gone")]
-fn who_is_on_the_way_out_is_not_stopped() {
+fn stopping_too_few_cpus_shows_a_page_that_is_gone() {
     explore(Some(3), || calls(Fault::StopsTooFew, CALLER));
 }
 

@@ -98,7 +98,7 @@ fn only_the_reply_to_this_request_counts() {
 }
 
 #[test]
-fn what_is_not_a_reply() {
+fn malformed_replies_are_refused() {
     for count in 0..PACKET_BYTES {
         assert_eq!(Request::new(NONCE, SENT).check(&reply()[..count], CAME), Err(Bad::Short));
     }
@@ -151,7 +151,7 @@ fn times_that_cannot_be() {
 }
 
 #[test]
-fn what_says_too_little() {
+fn imprecise_replies_are_refused() {
     let request = Request::new(NONCE, SENT);
     assert!(request.check(&reply(), SENT + 10_000_000 + MAX_DELAY).is_ok());
     assert_eq!(request.check(&reply(), SENT + 10_000_001 + MAX_DELAY), Err(Bad::Vague));

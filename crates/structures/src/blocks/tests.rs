@@ -285,7 +285,7 @@ proptest! {
     /// In steps of a few frames each.
     #[test]
     #[cfg_attr(miri, ignore = "looks at all frames again and again")]
-    fn what_is_prepared_is_there(first in first(), steps in steps(0), order in 1..ORDERS) {
+    fn a_prepared_block_is_available(first in first(), steps in steps(0), order in 1..ORDERS) {
         let mut world = World::new(first);
         steps.into_iter().for_each(|step| apply(step, &mut world));
         let count = (0..).take_while(|_| world.blocks.prepare(&world.ram, order)).count();

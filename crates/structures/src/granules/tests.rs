@@ -92,7 +92,7 @@ proptest! {
 }
 
 #[test]
-fn what_is_taken_has_room_and_is_itself_a_size() {
+fn rounded_sizes_have_room_and_are_fixed_points() {
     for count in 1..=MOST {
         assert!(taken(count) >= count && taken(taken(count)) == taken(count), "{count} granules");
     }

@@ -394,7 +394,7 @@ cairn:/$ exit
     }
 
     #[test]
-    fn what_is_missing_is_found() {
+    fn missing_lines_are_found() {
         for gone in [
             "host: fetched",
             "DOMAIN  PARENT",

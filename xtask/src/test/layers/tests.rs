@@ -81,7 +81,7 @@ fn re_exports_are_passed_through() {
 }
 
 #[test]
-fn what_is_no_import() {
+fn names_that_are_no_imports_are_ignored() {
     let a = |text| [("main.rs", "mod a; mod b; use other::b_fn;"), ("a.rs", text), ("b.rs", "pub struct T;")];
     for text in [
         "use crate::b;",

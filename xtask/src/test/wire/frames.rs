@@ -278,7 +278,7 @@ mod tests {
     use smoltcp::wire::{Icmpv4Packet, Ipv4Packet, Ipv4Repr, TcpPacket, TcpRepr, UdpPacket};
 
     #[test]
-    fn what_is_made_right_is_right() {
+    fn well_formed_frames_parse() {
         let sums = ChecksumCapabilities::default();
         let segment = Segment {
             from: 1,
