@@ -132,42 +132,7 @@ impl Ref<Domain> {
             processor::relax();
             return false;
         }
-        if chain::wake_waiter(self) {
-            return false;
-        }
-        if let Some(caller) = self.called.head.get() {
-            chain::end_called(caller);
-            return false;
-        }
-        if let Some(spare) = self.spare.take() {
-            activation::release(spare);
-            return false;
-        }
-        if let Some(activation) = self.activations.get() {
-            if priorities::forget(activation) {
-                return false;
-            }
-            let was_free = activation.state.get() == State::Free;
-            if activation.state.get() == State::Calling && activation.callee.get().is_some() {
-                // A step of its own: the chain above may be long.
-                chain::split_above(activation);
-                return false;
-            }
-            chain::cut_out(activation);
-            if was_free {
-                activation::free_first(self);
-            }
-            return false;
-        }
-        // The orphan thread was made first and goes last, so the domain has a thread number as long as it has anything.
-        if let Some(thread) = self.threads.get().filter(|thread| !thread.carries_orphans) {
-            if let Some(entry) = thread.entry.get() {
-                if entry.revoke_one() {
-                    return false;
-                }
-                entry.vacate(Kind::Revoked);
-            }
-            thread::free_first(self);
+        if self.end_calls_step() || self.remove_activation_step() || self.remove_thread_step() {
             return false;
         }
         if let Some(mapping) = self.mappings.get() {
@@ -181,6 +146,64 @@ impl Ref<Domain> {
             semaphore.drop_hold();
             return false;
         }
+        self.empty_table_step()
+    }
+
+    /// A step of ending the calls of the domain, and those that wait for it; false if there are none.
+    #[inline(always)]
+    fn end_calls_step(self) -> bool {
+        if chain::wake_waiter(self) {
+            return true;
+        }
+        if let Some(caller) = self.called.head.get() {
+            chain::end_called(caller);
+            return true;
+        }
+        if let Some(spare) = self.spare.take() {
+            activation::release(spare);
+            return true;
+        }
+        false
+    }
+
+    /// A step of removing its first activation; false if there is none.
+    #[inline(always)]
+    fn remove_activation_step(self) -> bool {
+        let Some(activation) = self.activations.get() else { return false };
+        if priorities::forget(activation) {
+            return true;
+        }
+        let was_free = activation.state.get() == State::Free;
+        if activation.state.get() == State::Calling && activation.callee.get().is_some() {
+            // A step of its own: the chain above may be long.
+            chain::split_above(activation);
+            return true;
+        }
+        chain::cut_out(activation);
+        if was_free {
+            activation::free_first(self);
+        }
+        true
+    }
+
+    /// A step of removing its first thread; false if only the orphan thread is left. That was made first and goes last, so the
+    /// domain has a thread number as long as it has anything.
+    #[inline(always)]
+    fn remove_thread_step(self) -> bool {
+        let Some(thread) = self.threads.get().filter(|thread| !thread.carries_orphans) else { return false };
+        if let Some(entry) = thread.entry.get() {
+            if entry.revoke_one() {
+                return true;
+            }
+            entry.vacate(Kind::Revoked);
+        }
+        thread::free_first(self);
+        true
+    }
+
+    /// A step of emptying the table and freeing it; true when the domain is gone.
+    #[inline(always)]
+    fn empty_table_step(self) -> bool {
         let index = self.removal_cursor.get() as usize;
         if index == PAGE_FAULT[0] {
             if labels::take_of_portals(self) {
