@@ -306,15 +306,10 @@ pub fn map_page(
         return mapped.map_err(Stop::from);
     };
     if rights & !origin.rights() != 0 {
-        // A domain cannot give a right that it lacks. But a grant may turn writable RAM into executable if no other domain maps
-        // it, as the page leaves this one: so a loader publishes code.
-        if !(grant && origin.rights() & MAP_WRITE != 0 && origin.memory() == Memory::Ram) {
+        if !grant {
             return Err(Error::PageRights.into());
         }
-        let node = parent.node_reference();
-        if !node.is_original() || node.descendant().is_some() {
-            return Err(Error::Shared.into());
-        }
+        may_become_code(&origin, parent)?;
     }
     if frames::is_going(held, origin.frame()) {
         return Err(Error::NotMapped.into());
@@ -342,15 +337,7 @@ pub fn map_page(
         slot.set(held, entry, Some(parent));
         return Ok(());
     }
-    let made = slab::allocate::<Mapping>(from.account).and_then(|mapping| {
-        let mapping = mapping.share();
-        mapping
-            .node_reference()
-            .derive_from(parent.node_reference())
-            .inspect_err(|_| slab::free(mapping))
-            .map(|()| mapping)
-    });
-    match made {
+    match derived(from.account, parent) {
         Ok(mapping) => {
             mapping.enlist(to, destination);
             slot.set(held, entry, Some(mapping));
@@ -361,6 +348,28 @@ pub fn map_page(
             Err(error.into())
         }
     }
+}
+
+/// Whether a granted page may get rights that its domain lacks: so a loader publishes code. It must be writable RAM that no other
+/// domain maps, as the page leaves this one.
+#[inline(always)]
+fn may_become_code(origin: &Slot, parent: Ref<Mapping>) -> Result<(), Error> {
+    if origin.rights() & MAP_WRITE == 0 || origin.memory() != Memory::Ram {
+        return Err(Error::PageRights);
+    }
+    let node = parent.node_reference();
+    if !node.is_original() || node.descendant().is_some() {
+        return Err(Error::Shared);
+    }
+    Ok(())
+}
+
+/// A new mapping, derived from another, that this account pays for.
+#[inline(always)]
+fn derived(account: Ref<Account>, parent: Ref<Mapping>) -> Result<Ref<Mapping>, Error> {
+    let mapping = slab::allocate::<Mapping>(account)?.share();
+    let derived = mapping.node_reference().derive_from(parent.node_reference());
+    derived.inspect_err(|_| slab::free(mapping)).map(|()| mapping)
 }
 
 /// Moves a page, an unshared original of RAM, to the unmapped address `at` of `to`, which pays for it from then on. A refusal
