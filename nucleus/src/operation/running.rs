@@ -125,7 +125,7 @@ pub fn thread_schedule(operands: &Operands) -> Outcome {
 pub fn thread_ex_regs(operands: &Operands) -> Outcome {
     let held = operands.held();
     let thread = thread_operand(operands)?;
-    if Some(thread) == cpu::this(held).thread.get() || is_seat(thread) {
+    if Some(thread) == cpu::this(held).thread.get() {
         return Err(Error::ThreadRuns.into());
     }
     cpu::stop_cpu_of(thread);
