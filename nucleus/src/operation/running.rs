@@ -162,37 +162,42 @@ pub fn thread_ex_regs(operands: &Operands) -> Outcome {
 }
 
 pub fn io(held: Held, ports: u64, offset: u64, value: u64, _: u64, direction: u64, _: u64) -> Reply {
-    let Some(domain) = cpu::this(held).domain.get() else { return Err(Error::IsScheduler).into() };
-    let found = domain.entry(usize::try_from(ports).unwrap_or(usize::MAX), Kind::IoPorts, rights::WRITE);
-    let entry = match found.and_then(|entry| flows::may_change(domain).map(|()| entry)) {
-        Ok(entry) => entry,
-        Err(error) => return Err(error).into(),
-    };
+    access_port(held, ports, offset, value, direction).into()
+}
+
+/// Reads or writes the port at this offset in a range of ports; a write gives 0.
+fn access_port(held: Held, ports: u64, offset: u64, value: u64, direction: u64) -> Result<u64, Error> {
+    let domain = cpu::this(held).domain.get().ok_or(Error::IsScheduler)?;
+    let entry = domain.entry(usize::try_from(ports).unwrap_or(usize::MAX), Kind::IoPorts, rights::WRITE)?;
+    flows::may_change(domain)?;
     let (first, count) = (entry.word0.get() & 0xffff, entry.word0.get() >> 16);
-    let bytes = match direction {
-        op::IO_READ | op::IO_WRITE => 1,
-        op::IO_READ_LONG | op::IO_WRITE_LONG => 4,
-        _ => return Err(Error::BadArgument).into(),
+    let port = |bytes: u64| {
+        if offset >= count || count - offset < bytes { Err(Error::NotItsPorts) } else { Ok((first + offset) as u16) }
     };
-    if offset >= count || count - offset < bytes {
-        return Err(Error::NotItsPorts).into();
-    }
-    let port = (first + offset) as u16;
     match direction {
-        // SAFETY: the entry gives the caller this port, with the effects of a read on its device.
-        op::IO_READ => Ok(unsafe { memory::port_read(port) } as u64).into(),
+        op::IO_READ => {
+            let port = port(1)?;
+            // SAFETY: the entry gives the caller this port, with the effects of a read on its device.
+            Ok(unsafe { memory::port_read(port) } as u64)
+        }
         op::IO_WRITE => {
+            let port = port(1)?;
             // SAFETY: the entry gives the caller this port, with the effects of a write on its device.
             unsafe { memory::port_write(port, value as u8) };
-            Ok(0).into()
+            Ok(0)
         }
-        // SAFETY: the entry gives the caller all four ports, with the effects of a read on their device.
-        op::IO_READ_LONG => Ok(unsafe { memory::port_read_long(port) } as u64).into(),
-        _ => {
+        op::IO_READ_LONG => {
+            let port = port(4)?;
+            // SAFETY: the entry gives the caller all four ports, with the effects of a read on their device.
+            Ok(unsafe { memory::port_read_long(port) } as u64)
+        }
+        op::IO_WRITE_LONG => {
+            let port = port(4)?;
             // SAFETY: the entry gives the caller all four ports, with the effects of a write on their device.
             unsafe { memory::port_write_long(port, value as u32) };
-            Ok(0).into()
+            Ok(0)
         }
+        _ => Err(Error::BadArgument),
     }
 }
 
