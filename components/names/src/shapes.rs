@@ -7,7 +7,11 @@ use portalgen::Specification;
 use portalgen::specification::MAX_BYTES;
 use protocols::names::{COMPONENT, NamesError, SPECIFICATIONS};
 use runtime::entry::{Entry, Owned};
+use runtime::label::Compartments;
 use runtime::{log, op};
+
+/// What callers may do with what has no compartment.
+static CALLERS: Compartments = Compartments::new();
 
 /// Each with its specification, in the order in which they were asked for.
 pub struct Shapes(Vec<(String, Owned)>);
@@ -21,11 +25,16 @@ impl Shapes {
     /// The shape of a specification. Only components have others than those that everybody knows: there are few places for
     /// code.
     pub fn find_or_make(&mut self, specification: &str, badge: u64) -> Result<Entry, NamesError> {
-        if badge != COMPONENT && !SPECIFICATIONS.contains(&specification) {
+        let is_listed = SPECIFICATIONS.contains(&specification);
+        if badge != COMPONENT && !is_listed {
             return Err(NamesError::NoShape);
         }
         if let Some((_, shape)) = self.0.iter().find(|(known, _)| known == specification) {
             return Ok(shape.entry());
+        }
+        // Everybody sees which shapes there are, and what we log about a specification.
+        if !is_listed && !CALLERS.caller_may(0).change {
+            return Err(NamesError::NoShape);
         }
         let make = || op::shape_new(Entry::SPECIAL, specification.as_bytes());
         let made = make().or_else(|error| match error {

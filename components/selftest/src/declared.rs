@@ -57,6 +57,15 @@ fn publish() -> String {
     format!("{}, then {}", publish(), publish())
 }
 
+/// Asks for a shape of a specification that is none, with its name in it.
+fn shape() -> String {
+    match server::shape(&format!("{}?", program::name())) {
+        Ok(_) => "ok".to_string(),
+        Err(Failure::Refused(error)) => format!("{error:?}"),
+        Err(error) => error.to_string(),
+    }
+}
+
 /// Its levels in the compartment of the files, as the nucleus knows them: S and R.
 fn levels() -> Option<[i64; 2]> {
     let (_, entry) = program::startup()?.compartments().next()?;
@@ -101,9 +110,10 @@ pub fn run() -> u8 {
     let log = op::log(0, 0);
     let text = format!(
         "{name}: told {:?}, levels {before:?}, then {:?}; publishes: {published}; asks for all: {declared}; kept: {first}; inside: {inside}; \
-         outside: {outside}; log: {log:?}; others: {:?}\n",
+         outside: {outside}; log: {log:?}; shape: {}; others: {:?}\n",
         reported.iter().map(|(name, entry)| (name, (entry & 7) as i64 - 1)).collect::<Vec<_>>(),
         levels(),
+        shape(),
         if name == "usual" { others() } else { (0, 0) }
     );
     let places = [format!("{INSIDE}/{name}"), format!("/tmp/{name}")];
