@@ -50,8 +50,9 @@ const KEPT_BYTES: usize = abi::MESSAGE_BYTES + 512;
 /// Directories that are there from the start.
 const DIRECTORIES: [&str; 2] = ["tmp", "home"];
 
-/// Directories that only owners of the system change: their content is run and read by all, by the shell as it starts.
-const PROTECTED: [&str; 3] = ["bin", "boot", "etc"];
+/// Directories that only owners of the system change: all run and read what is there, or find compartments by it, the shell
+/// first of all.
+const PROTECTED: [&str; 4] = ["bin", "boot", "etc", COMPARTMENTS];
 
 /// Has a directory for each compartment, which leads from the name to the handle.
 const COMPARTMENTS: &str = "compartments";
@@ -173,17 +174,18 @@ fn import(tree: &mut Tree<Memory>, archive: &[u8]) {
 /// Makes the directories of the system, in a compartment of their own at level 0: new nodes there join it.
 fn protect(tree: &mut Tree<Memory>) -> Result<(), String> {
     let text = |error: Error| alloc::format!("{error:?}");
+    // An instance before us may have protected some.
+    let mut system = 0;
     for name in PROTECTED {
         let node = directory(tree, name).map_err(text)?;
-        if tree.compartment(node).map_err(text)? != 0 {
-            // An instance before us made it.
-            return Ok(());
-        }
+        system = tree.compartment(node).map_err(text)?.max(system);
     }
-    let handle = op::label_handle().map_err(|error| error.to_string())?;
+    if system == 0 {
+        system = op::label_handle().map_err(|error| error.to_string())? << 3 | level::ZERO;
+    }
     for name in PROTECTED {
         let node = directory(tree, name).map_err(text)?;
-        tree.set_compartment(node, handle << 3 | level::ZERO).map_err(text)?;
+        tree.set_compartment(node, system).map_err(text)?;
     }
     Ok(())
 }
@@ -196,9 +198,7 @@ fn declare(tree: &mut Tree<Memory>) -> Result<(), String> {
     let make = |record: Record<'_>| {
         let name = core::str::from_utf8(record.name).unwrap_or_default();
         if record.tag == DECLARED && outcome.is_ok() {
-            outcome = directory(tree, COMPARTMENTS)
-                .and_then(|all| tree.set_compartment(all, system))
-                .and_then(|()| directory(tree, &alloc::format!("{COMPARTMENTS}/{name}")))
+            outcome = directory(tree, &alloc::format!("{COMPARTMENTS}/{name}"))
                 .and_then(|own| match tree.compartment(own)? {
                     // New: it has what the directory above has. Others stay as their owner left them.
                     inherited if inherited == system => tree.set_compartment(own, record.value),
