@@ -57,7 +57,8 @@ pub fn handle(name: &str) -> Result<u64, String> {
 /// The name of a compartment.
 pub fn name(handle: u64) -> Option<String> {
     let is_it = |name: &String| self::handle(name) == Ok(handle);
-    crate::complete::names(ALL).into_iter().map(|(name, _)| name).find(is_it)
+    let all = crate::complete::names(ALL).into_iter().map(|(name, _)| name);
+    core::iter::once(SYSTEM.to_string()).chain(all).find(is_it)
 }
 
 /// A compartment of this name, and 8 · its handle + a level.

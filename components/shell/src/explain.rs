@@ -18,22 +18,30 @@ struct Side<'a> {
     taints: Vec<u64>,
     /// Handles of compartments that it owns, or whose taint it accepts.
     owns: Vec<u64>,
+    /// The handle of the compartment that protects it: only owners write it. 0 = none.
+    protected_by: u64,
+    /// Handles of compartments that it owns.
+    changes: Vec<u64>,
     /// It may have all data: the terminal, and owners of all compartments.
     takes_all: bool,
 }
 
 impl<'a> Side<'a> {
     fn new(directory: &str, text: &'a str) -> Result<Self, String> {
-        let nothing = Self { text, taints: Vec::new(), owns: Vec::new(), takes_all: false };
+        let none = Vec::new;
+        let nothing = Self { text, taints: none(), owns: none(), protected_by: 0, changes: none(), takes_all: false };
         if let Ok(number) = text.parse() {
             let mut bytes = [0; 8 * MAX_COMPARTMENTS];
             let reported = PROC.compartments(number, &mut bytes).map_err(|error| alloc::format!("{text}: {error}"))?;
             let entries = bytes[..reported].as_chunks().0.iter().map(|bytes| u64::from_le_bytes(*bytes));
-            let at = |wanted| entries.clone().filter(|entry| entry & 7 == wanted).map(|entry| entry >> 3).collect();
+            let at = |wanted| -> Vec<u64> {
+                entries.clone().filter(|entry| entry & 7 == wanted).map(|entry| entry >> 3).collect()
+            };
             let owns_all = entries.clone().any(|entry| entry == 0);
             return Ok(Self {
                 taints: at(level::THREE),
                 owns: at(level::STAR).into_iter().chain(at(level::ONE)).collect(),
+                changes: at(level::STAR),
                 takes_all: owns_all,
                 ..nothing
             });
@@ -46,7 +54,8 @@ impl<'a> Side<'a> {
                 FILE_SYSTEM.stat(&path).map_err(|error| alloc::format!("{text}: {error}"))?;
                 let compartment = FILE_SYSTEM.compartment(&path).map_err(|error| alloc::format!("{text}: {error}"))?;
                 let is_secret = label::is_secret(compartment);
-                Self { taints: Vec::from_iter(is_secret.then_some(compartment >> 3)), ..nothing }
+                let protected_by = if is_secret { 0 } else { compartment >> 3 };
+                Self { taints: Vec::from_iter(is_secret.then_some(compartment >> 3)), protected_by, ..nothing }
             }
             name => Self { taints: Vec::from([compartments::handle(name)?]), ..nothing },
         })
@@ -59,6 +68,13 @@ pub fn explain(directory: &str, from: &str, to: &str) -> Result<(bool, String), 
     let (one, other) = (from.text, to.text);
     let is_kept = |handle: &&u64| !to.takes_all && !to.taints.contains(handle) && !to.owns.contains(handle);
     let kept: Vec<String> = from.taints.iter().filter(is_kept).map(|handle| called(*handle)).collect();
+    let is_protected = to.protected_by != 0 && !from.takes_all && !from.changes.contains(&to.protected_by);
+    if kept.is_empty() && is_protected {
+        let name = called(to.protected_by);
+        let mut text = alloc::format!("no: {other} belongs to {name}, and {one} may not change that\n");
+        text += &alloc::format!("  with {name} PROGRAM  runs a program that may\n");
+        return Ok((false, text));
+    }
     if kept.is_empty() {
         let text = match from.taints.as_slice() {
             [] => alloc::format!("yes: {one} is in no compartment\n"),
