@@ -12,6 +12,7 @@ use protocols::process::{KEPT, ProcessClient, ProcessError};
 use runtime::child::Child;
 use runtime::connection::{Connection, Given};
 use runtime::label;
+use runtime::stream::FILE_SYSTEM;
 use shelleval::State;
 use shelleval::world::NotStarted;
 
@@ -83,6 +84,27 @@ impl Prefixes {
         Ok(all)
     }
 
+    /// Whether the program may change what has this compartment, and observe it.
+    fn may_write(&self, file: u64) -> bool {
+        // The prefix that was typed last counts.
+        let level =
+            |handle| self.compartments.iter().rev().find(|(_, entry)| entry >> 3 == handle).map(|(_, entry)| entry & 7);
+        let (handle, at) = (file >> 3, level(file >> 3));
+        // At level 0 it may not look at the directories above.
+        let keeps_out = |(_, entry): &(String, u64)| match level(entry >> 3) {
+            Some(level::THREE) => entry >> 3 != handle,
+            other => other == Some(level::ZERO),
+        };
+        if self.compartments.iter().any(keeps_out) {
+            return false;
+        }
+        match file & 7 {
+            level::ZERO => at == Some(level::STAR),
+            level::THREE => matches!(at, Some(level::STAR | level::THREE)),
+            _ => true,
+        }
+    }
+
     /// The compartment of what it writes: handles that taint it.
     fn taints(&self) -> impl Iterator<Item = u64> {
         self.compartments.iter().filter(|(_, entry)| label::is_secret(*entry)).map(|(_, entry)| entry >> 3)
@@ -109,6 +131,33 @@ fn level_of(word: &str) -> Result<(&str, u64), String> {
         }
     };
     Ok((name, level))
+}
+
+/// Whether the program that these words start may write what is at a path, or is made there. Without words, or if they start none: whether
+/// other commands may. We write for these ourselves, in every compartment; what a compartment protects takes a program that is in it.
+pub fn may_write(state: &State, words: &[String], path: &str) -> bool {
+    let file = FILE_SYSTEM.compartment(path).unwrap_or(0);
+    let may_others = file & 7 != level::ZERO;
+    let Ok((prefixes, words)) = prefixes(words) else { return may_others };
+    let Some(command) = words.first() else { return may_others };
+    let Some(program) = paths(state, command).into_iter().find(|path| FILE_SYSTEM.stat(path).is_ok()) else {
+        return may_others;
+    };
+    match prefixes.with_those_of(&program) {
+        Ok(prefixes) => prefixes.may_write(file) || may_others && files::is_text(&program),
+        Err(_) => false,
+    }
+}
+
+/// Where a command is looked for.
+fn paths(state: &State, command: &str) -> Vec<String> {
+    if command.contains('/') {
+        return Vec::from([filetree::normalize(&state.directory, command)]);
+    }
+    let path = state.variable("PATH").unwrap_or_default();
+    let directories = path.split(':').filter(|directory| !directory.is_empty());
+    let at = |directory| filetree::normalize(&state.directory, &alloc::format!("{directory}/{command}"));
+    directories.map(at).collect()
 }
 
 /// Reads the prefixes in front; gives them, and the program and its arguments. `Err` = why they are not understood.
@@ -222,12 +271,8 @@ pub fn spawn(state: &State, launch: &Launch<'_>) -> Result<Child, NotStarted> {
                 .map_err(|_| NotStarted::Other(alloc::format!("{command}: {}", ProcessError::BadLaunch)))?;
         start(path, &page[..used], launch).map_err(|error| not_started(path, launch, error))
     };
-    if command.contains('/') {
-        return at(&filetree::normalize(&state.directory, command));
-    }
-    let path = state.variable("PATH").unwrap_or_default();
-    for directory in path.split(':').filter(|directory| !directory.is_empty()) {
-        match at(&filetree::normalize(&state.directory, &alloc::format!("{directory}/{command}"))) {
+    for path in paths(state, command) {
+        match at(&path) {
             Err(NotStarted::NotFound(_)) => {}
             outcome => return outcome,
         }

@@ -13,7 +13,7 @@ use abi::rights::{COPY, WRITE};
 use idl::{Delegate, Failure};
 use loader::startup::ENTRY;
 use protocols::console::ConsoleError;
-use protocols::file::TRUNCATE;
+use protocols::file::{FileError, TRUNCATE};
 use protocols::pipes::{PipeEndClient, PipeError};
 use protocols::stream::StreamError;
 use runtime::connection::Direct;
@@ -89,10 +89,13 @@ pub fn pipe() -> Result<(Stream, Stream), String> {
 }
 
 impl Stream {
-    /// Opens a file.
-    pub fn open(path: &str, opening: Opening) -> Result<Self, String> {
+    /// Opens a file. It is made or emptied only if whom it is for may write it: we may in any case.
+    pub fn open(path: &str, opening: Opening, may_write: impl FnOnce() -> bool) -> Result<Self, String> {
         if path == NULL {
             return Ok(Self::Null);
+        }
+        if opening != Opening::Read && !may_write() {
+            return Err(FileError::Flow.to_string());
         }
         let file = match opening {
             Opening::Read => FILE_SYSTEM.open(path, 0),

@@ -77,8 +77,8 @@ impl World for Cairn {
         op::clock()
     }
 
-    fn open(&self, path: &str, opening: Opening) -> Result<Stream, String> {
-        Stream::open(path, opening)
+    fn open(&self, state: &State, path: &str, opening: Opening, program: &[String]) -> Result<Stream, String> {
+        Stream::open(path, opening, || launch::may_write(state, program, path))
     }
 
     fn shared(&self, stream: Stream) -> Result<Stream, String> {

@@ -200,7 +200,7 @@ impl<W: World> Machine<W> {
     }
 
     fn redirected(&mut self, compound: &Arc<Compound>, redirections: &[Redirection]) {
-        if !redirections.is_empty() && !self.redirect(redirections, true) {
+        if !redirections.is_empty() && !self.redirect(redirections, true, &[]) {
             return;
         }
         self.compound(compound);
@@ -287,11 +287,12 @@ impl<W: World> Machine<W> {
         self.lists(&next);
     }
 
-    /// Opens what is redirected; the streams come back when the command is done. False if that fails; it was said why.
-    fn redirect(&mut self, redirections: &[Redirection], is_shared: bool) -> bool {
+    /// Opens what is redirected, for a program of these words or without words for other commands; the streams come back when the command
+    /// is done. False if that fails; it was said why.
+    fn redirect(&mut self, redirections: &[Redirection], is_shared: bool, program: &[String]) -> bool {
         let before = self.streams.clone();
         for redirection in redirections {
-            if let Err(cause) = self.open(redirection, is_shared) {
+            if let Err(cause) = self.open(redirection, is_shared, program) {
                 self.streams = before;
                 self.fail(MISUNDERSTOOD, &cause);
                 return false;
@@ -301,7 +302,7 @@ impl<W: World> Machine<W> {
         true
     }
 
-    fn open(&mut self, redirection: &Redirection, is_shared: bool) -> Result<(), String> {
+    fn open(&mut self, redirection: &Redirection, is_shared: bool, program: &[String]) -> Result<(), String> {
         let target = self.joined(&redirection.target)?;
         let opening = match redirection.kind {
             RedirectionKind::Duplicate => {
@@ -320,7 +321,8 @@ impl<W: World> Machine<W> {
             return Err("a redirection without a file name".to_string());
         }
         let path = self.world.absolute(&self.state.directory, &target);
-        let stream = self.world.open(&path, opening).map_err(|cause| alloc::format!("{target}: {cause}"))?;
+        let stream = self.world.open(&self.state, &path, opening, program);
+        let stream = stream.map_err(|cause| alloc::format!("{target}: {cause}"))?;
         self.streams[redirection.stream] = if is_shared { self.world.shared(stream)? } else { stream };
         Ok(())
     }
@@ -335,8 +337,9 @@ impl<W: World> Machine<W> {
                 return None;
             }
         };
-        let is_shared = words.first().is_some_and(|name| !self.is_program(name));
-        if !simple.redirections.is_empty() && !self.redirect(&simple.redirections, is_shared) {
+        let is_program = words.first().map(|name| self.is_program(name));
+        let program = if is_program == Some(true) { &words[..] } else { &[] };
+        if !simple.redirections.is_empty() && !self.redirect(&simple.redirections, is_program == Some(false), program) {
             return None;
         }
         let mut before = Vec::new();

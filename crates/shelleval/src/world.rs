@@ -63,8 +63,8 @@ pub trait World: Clone + Send + Sized + 'static {
     /// Nanoseconds of a clock that only goes on.
     fn clock(&self) -> u64;
 
-    /// Opens a file.
-    fn open(&self, path: &str, opening: Opening) -> Result<Self::Stream, String>;
+    /// Opens a file, for the program that these words start (see [`spawn`](Self::spawn)), or without words for other commands.
+    fn open(&self, state: &State, path: &str, opening: Opening, program: &[String]) -> Result<Self::Stream, String>;
     /// The same stream, made so that several commands, one after the other or at once, read or write it without losing their place.
     fn shared(&self, stream: Self::Stream) -> Result<Self::Stream, String>;
     /// A stream from which nothing comes.

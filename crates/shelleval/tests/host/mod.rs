@@ -56,7 +56,7 @@ impl World for Host {
     fn clock(&self) -> u64 {
         self.began.elapsed().as_nanos() as u64
     }
-    fn open(&self, path: &str, opening: Opening) -> Result<Arc<File>, String> {
+    fn open(&self, _: &State, path: &str, opening: Opening, _: &[String]) -> Result<Arc<File>, String> {
         let mut options = OpenOptions::new();
         match opening {
             Opening::Read => options.read(true),
