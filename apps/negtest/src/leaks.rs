@@ -15,18 +15,21 @@ use protocols::net::NetClient;
 use protocols::parent::{ParentClient, ParentError};
 use protocols::pipes::PipeError;
 use protocols::process::ProcessError;
+use protocols::sigma0::{Sigma0Client, Sigma0Error};
 use protocols::stream::StreamError;
-use runtime::abi::NEVER;
 use runtime::abi::info::{self, Record};
-use runtime::abi::layout::FIRST_FREE;
+use runtime::abi::layout::{FIRST_FREE, FREE_START, PROGRAM_START};
 use runtime::abi::level::{ONE, STAR, THREE, ZERO};
+use runtime::abi::rights::{self, MAP_READ, MAP_WRITE};
+use runtime::abi::{NEVER, PAGE_BYTES};
 use runtime::child::Child;
 use runtime::connection::{Connection, Direct, Name};
 use runtime::entry::Owned;
 use runtime::pipes::PIPES;
+use runtime::port::{self, Options, Port, Size};
 use runtime::server::{self, ServeWord};
 use runtime::stream::FILE_SYSTEM;
-use runtime::{Entry, label, op, program, thread};
+use runtime::{Entry, label, message, op, program, thread};
 use tool::inspect::{self, PROC};
 use tool::println;
 
@@ -101,6 +104,7 @@ const CHANNELS: &[Channel] = &[
     }),
     Channel::staying("thread", stay, || others_threads() > before()),
     Channel::staying("portal", stay, || others_portals() > before()),
+    Channel::staying("deputy", draw_from_other, has_paid),
     Channel::new("log", say, || is_in_log("leak-log")),
     Channel::new("death", die, || is_in_log("leak-death")),
     Channel::new(
@@ -128,6 +132,8 @@ const CHANNELS: &[Channel] = &[
 const SHARED: &str = "/tmp/shared";
 /// One of the compartment, where all may make files.
 const KEPT: &str = "/tmp/kept";
+/// Frames that the account of another pays for, as a power of two.
+const ORDER: u64 = 6;
 /// How long one that stays is given to start, in nanoseconds.
 const PATIENCE: u64 = 100_000_000;
 
@@ -141,10 +147,19 @@ fn all() -> Result<String, String> {
         drop(Owned::new(FILE_SYSTEM.create(SHARED, 0).map_err(text)?.into()));
         drop(Owned::new(FILE_SYSTEM.create(KEPT, 0).map_err(text)?.into()));
         FILE_SYSTEM.set_compartment(KEPT, tainted[0].1).map_err(text)?;
-        let before = if channel.name == "portal" { others_portals() } else { others_threads() };
+        let before = match channel.name {
+            "portal" => others_portals(),
+            _ => others_threads(),
+        };
+        // Of the owner, who lets both ends use it: one sends an entry to the other.
+        let port = match channel.name {
+            "deputy" => Some(Port::new(Entry::ACCOUNT, Size { bytes: 8, messages: 1 }, None, None, 0).map_err(text)?),
+            _ => None,
+        };
+        let end = |right| port.as_ref().map(|port| (port.entry(), right));
         let numbers = [before.to_string(), own_number().to_string()];
         let words = |what| [what, channel.name, &directory, &numbers[0], &numbers[1]];
-        let sender = start(&words("--leak-send"), &tainted).map_err(text)?;
+        let sender = start_with(&words("--leak-send"), &tainted, end(rights::USE)).map_err(text)?;
         let reported = if channel.stays {
             thread::sleep(PATIENCE).map_err(text)?;
             true
@@ -154,7 +169,7 @@ fn all() -> Result<String, String> {
         let is_heard = match channel.hear {
             None => reported,
             Some(_) => {
-                let hearer = start(&words("--leak-hear"), &[]).map_err(text)?;
+                let hearer = start_with(&words("--leak-hear"), &[], end(rights::WRITE)).map_err(text)?;
                 hearer.wait().map_err(text)? == 0
             }
         };
@@ -211,6 +226,7 @@ fn errors() -> Result<String, String> {
         ("--leak-outside", &[][..]),
         ("--leak-inside", &[(*name, secret)]),
         ("--leak-privileged", &[(*name, handle << 3 | ZERO)]),
+        ("--leak-cleared", &[(*name, handle << 3 | ONE)]),
     ] {
         let part = start(&[what], compartments).map_err(text)?;
         if part.wait().map_err(text)? != 0 {
@@ -264,6 +280,25 @@ pub fn privileged() -> Result<(), String> {
     check("to start one without", start(&["--nothing"], &[]).map(drop), Ok(()))
 }
 
+/// Of a program that becomes tainted after it handed over an account of its own.
+pub fn cleared() -> Result<(), String> {
+    let sigma0 = Sigma0Client(Direct(Entry::SIGMA0));
+    let account = Owned::new(op::account_new(Entry::ACCOUNT, 20).map_err(text)?);
+    let entry = || Delegate::entry(account.entry().0, rights::ALL);
+    let ticket = sigma0.manage_account(entry()).map_err(text)?;
+    let draw_for = |address| sigma0.draw_for(ticket, address, 0, MAP_READ | MAP_WRITE);
+    check("to draw for another account", draw_for(FREE_START), Ok(()))?;
+    let [(_, own)] = own()[..] else { return Err("one compartment".to_string()) };
+    op::label_send(own >> 3, THREE).map_err(text)?;
+    check("to draw for another account", draw_for(FREE_START + PAGE_BYTES as u64), Err(Sigma0Error::Flow))?;
+    check("to hand over an account", sigma0.manage_account(entry()).map(drop), Err(Sigma0Error::Flow))?;
+    let domain = sigma0.manage_domain(ticket, PROGRAM_START, Delegate::entry(Entry::DOMAIN.0, rights::ALL));
+    check("to hand over a domain", domain, Err(Sigma0Error::Flow))?;
+    let own = sigma0.draw(FREE_START + 2 * PAGE_BYTES as u64, 0, MAP_READ | MAP_WRITE);
+    check("to draw for itself", own, Ok(()))?;
+    check("to let go", sigma0.forget(ticket), Ok(()))
+}
+
 /// Says what is wrong; gives the status.
 pub fn reported(outcome: Result<(), String>) -> u8 {
     if let Err(cause) = &outcome {
@@ -309,13 +344,32 @@ fn start(words: &[&str], compartments: &[(&str, u64)]) -> Result<Child, Failure<
     spawn(launch::PATH, words, compartments)
 }
 
-/// Starts a program. A sender has the name of its channel.
+/// The same. If there is a port, it has that with this right where its standard input would be.
+fn start_with(words: &[&str], compartments: &[(&str, u64)], port: Option<(Entry, u8)>) -> Result<Child, String> {
+    let Some((port, right)) = port else { return start(words, compartments).map_err(text) };
+    let child = spawn_as(launch::PATH, words, compartments, "entry").map_err(text)?;
+    let domain = child.domain().map_err(text)?;
+    op::entry_copy(Entry::OWN, port, domain.entry(), Entry(FIRST_FREE), right).map_err(text)?;
+    child.start().map_err(text)?;
+    Ok(child)
+}
+
 fn spawn(path: &str, words: &[&str], compartments: &[(&str, u64)]) -> Result<Child, Failure<ProcessError>> {
+    spawn_as(path, words, compartments, "null")
+}
+
+/// Starts a program. A sender has the name of its channel.
+fn spawn_as(
+    path: &str,
+    words: &[&str],
+    compartments: &[(&str, u64)],
+    input: &str,
+) -> Result<Child, Failure<ProcessError>> {
     let name = match words {
         ["--leak-send", way, ..] => format!("leak-{way}"),
         _ => String::new(),
     };
-    let contents = Contents { schedule: 0, name: &name, streams: ["null", "console", "console"], compartments };
+    let contents = Contents { schedule: 0, name: &name, streams: [input, "console", "console"], compartments };
     launch::spawn_with(path, &contents, words, 512)
 }
 
@@ -432,6 +486,29 @@ fn count<R: Record>(counts: impl Fn(&R) -> bool) -> usize {
     let mut found = 0;
     let _ = inspect::each(|record| found += usize::from(counts(&record)));
     found
+}
+
+/// Has `sigma0` draw from the account that an accomplice sends.
+fn draw_from_other() -> bool {
+    let sigma0 = Sigma0Client(Direct(Entry::SIGMA0));
+    let _ = message::prepare_receive();
+    let received = port::receive(Entry(FIRST_FREE), NEVER, None, |received, _| received.entry);
+    let Ok(Some(account)) = received else { return false };
+    let ticket = sigma0.manage_account(Delegate::entry(account.0, rights::COPY | rights::WRITE));
+    let drawn = ticket.and_then(|ticket| sigma0.draw_for(ticket, FREE_START, ORDER, MAP_READ | MAP_WRITE));
+    drawn.is_ok() && stay()
+}
+
+/// Sends our account, and looks whether it pays for what we did not draw.
+fn has_paid() -> bool {
+    let charged = || {
+        let domains = inspect::domains().unwrap_or_default();
+        domains.iter().find(|(_, domain)| domain.number == own_number()).map_or(0, |(_, domain)| domain.charged)
+    };
+    let before = charged();
+    let sent = port::send(Entry(FIRST_FREE), &[], &Options { along: Some(Entry::ACCOUNT), ..Options::default() });
+    let _ = thread::sleep(PATIENCE);
+    sent.is_ok() && charged() >= before + (1 << ORDER)
 }
 
 fn is_in_log(word: &str) -> bool {

@@ -158,6 +158,7 @@ fn main() -> u8 {
         ["--leak-outside"] => return leaks::reported(leaks::outside()),
         ["--leak-inside"] => return leaks::reported(leaks::inside_only()),
         ["--leak-privileged"] => return leaks::reported(leaks::privileged()),
+        ["--leak-cleared"] => return leaks::reported(leaks::cleared()),
         ["--leak-child"] => return leaks::child(),
         ["--leak-sip"] => return leaks::sip(),
         ["--terminal-kept"] => return terminal::kept(),

@@ -5,6 +5,7 @@ use abi::rights::{CONTROL, Kind, WRITE};
 use abi::{Error, layout};
 use idl::{Delegated, Reply, Request};
 use protocols::sigma0::{MOST_TICKETS, Sigma0Error, Sigma0Server};
+use runtime::label::Compartments;
 use runtime::server::Serve;
 use runtime::{Entry, message, op};
 
@@ -21,6 +22,14 @@ impl Serve for Service {
         let _ = message::prepare_receive();
         reply
     }
+}
+
+/// What callers may do with what has no compartment.
+static CALLERS: Compartments = Compartments::new();
+
+/// Refuses a tainted caller. We may use every entry, also one that somebody else let it have, who would see it used.
+fn judge() -> Result<(), Sigma0Error> {
+    if CALLERS.caller_may(0).change { Ok(()) } else { Err(Sigma0Error::Flow) }
 }
 
 /// The refusal of the nucleus as an error of this interface.
@@ -51,12 +60,15 @@ impl Sigma0Server for Service {
     fn draw_for(&self, badge: u64, ticket: u64, address: u64, order: u64, rights: u64) -> Result<(), Sigma0Error> {
         let domain = tickets::managed(badge).ok_or(Sigma0Error::NotManaged)?;
         let account = tickets::account_of(badge, ticket).ok_or(Sigma0Error::NotManaged)?;
+        judge()?;
         draw(account, domain, address, order, rights)
     }
 
     fn manage_account(&self, badge: u64, account: Delegated) -> Result<u64, Sigma0Error> {
         let account = Entry::from(account);
-        let ticket = if account.is(Kind::Account, WRITE) {
+        let ticket = if let Err(refused) = judge() {
+            Err(refused)
+        } else if account.is(Kind::Account, WRITE) {
             tickets::take(badge, account).ok_or(Sigma0Error::Full)
         } else {
             Err(Sigma0Error::NotAnAccount)
@@ -66,7 +78,9 @@ impl Sigma0Server for Service {
 
     fn manage_domain(&self, badge: u64, ticket: u64, heap: u64, domain: Delegated) -> Result<(), Sigma0Error> {
         let domain = Entry::from(domain);
-        let kept = if !domain.is(Kind::Domain, WRITE | CONTROL) {
+        let kept = if let Err(refused) = judge() {
+            Err(refused)
+        } else if !domain.is(Kind::Domain, WRITE | CONTROL) {
             Err(Sigma0Error::NotADomain)
         } else if tickets::set_domain(badge, ticket, domain) {
             Ok(())

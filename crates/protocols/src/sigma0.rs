@@ -19,6 +19,7 @@ codes! {
         12 NotAligned "not a multiple of the size"
         13 Reserved "message areas or windows are there"
         14 WritableCode "a page is never both writable and executable"
+        15 Flow "a tainted program hands nothing over, and draws for itself only"
     }
 }
 
@@ -32,7 +33,8 @@ pub const MOST_TICKETS: usize = 3900;
 pub trait Sigma0 {
     /// Maps 2^order clear pages at an address of the caller, charged to its account.
     fn draw(&self, address: u64, order: u64, rights: u64) -> Result<(), Sigma0Error>;
-    /// The same, charged to an account that the caller handed over with `manage_account`.
+    /// The same, charged to an account that the caller handed over with `manage_account`. Others see what is charged there, so a tainted
+    /// caller is refused here and by `manage_account` and `manage_domain` (`Flow`).
     fn draw_for(&self, ticket: u64, address: u64, order: u64, rights: u64) -> Result<(), Sigma0Error>;
     /// For loaders, first half: hands over a new domain's account; gives the ticket for the second. Components and programs
     /// have numbers of tickets that do not take room from each other; each program has 8, those of the domains that it
