@@ -9,7 +9,8 @@ usage: uptime [--all]
 
 Shows the time since boot.
 
-  --all  also what the nucleus counted since then
+  --all  also what the nucleus counted since then; behind `allow` also what tainted programs
+         could tell something by, else 0
 ";
 
 /// The program.

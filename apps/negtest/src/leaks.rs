@@ -25,6 +25,7 @@ use runtime::abi::{NEVER, PAGE_BYTES};
 use runtime::child::Child;
 use runtime::connection::{Connection, Direct, Name};
 use runtime::entry::Owned;
+use runtime::op::Schedule;
 use runtime::pipes::PIPES;
 use runtime::port::{self, Options, Port, Size};
 use runtime::server::{self, ServeWord};
@@ -104,6 +105,8 @@ const CHANNELS: &[Channel] = &[
     }),
     Channel::staying("thread", stay, || others_threads() > before()),
     Channel::staying("portal", stay, || others_portals() > before()),
+    Channel::staying("cpu", spin, is_seen_to_run),
+    Channel::new("counter", make_domains, || domains_made() >= before() + MADE),
     Channel::staying("deputy", draw_from_other, has_paid),
     Channel::new("log", say, || is_in_log("leak-log")),
     Channel::new("death", die, || is_in_log("leak-death")),
@@ -134,6 +137,10 @@ const SHARED: &str = "/tmp/shared";
 const KEPT: &str = "/tmp/kept";
 /// Frames that the account of another pays for, as a power of two.
 const ORDER: u64 = 6;
+/// Domains that are made to be counted.
+const MADE: usize = 32;
+/// How often CPUs are looked at.
+const LOOKS: usize = 20;
 /// How long one that stays is given to start, in nanoseconds.
 const PATIENCE: u64 = 100_000_000;
 
@@ -149,6 +156,7 @@ fn all() -> Result<String, String> {
         FILE_SYSTEM.set_compartment(KEPT, tainted[0].1).map_err(text)?;
         let before = match channel.name {
             "portal" => others_portals(),
+            "counter" => domains_made(),
             _ => others_threads(),
         };
         // Of the owner, who lets both ends use it: one sends an entry to the other.
@@ -486,6 +494,53 @@ fn count<R: Record>(counts: impl Fn(&R) -> bool) -> usize {
     let mut found = 0;
     let _ = inspect::each(|record| found += usize::from(counts(&record)));
     found
+}
+
+/// Runs until it is ended, on another CPU than the listener. The hint for such loops would take the emulator long.
+fn spin() -> bool {
+    run_on(1);
+    for round in 0_u64.. {
+        core::hint::black_box(round);
+    }
+    false
+}
+
+/// Has the running thread stay on a CPU, if there is one of this number.
+fn run_on(cpu: u64) {
+    let _ = op::thread_schedule_on(Entry::OWN, Schedule { priority: 16, slice: 10_000 }, 1 << cpu);
+}
+
+/// Whether a CPU is said to run a thread of the sender, or one that no list shows.
+fn is_seen_to_run() -> bool {
+    run_on(0);
+    let threads = || inspect::threads().unwrap_or_default();
+    // Our own number is above the sender's.
+    let is_sender = |thread: &info::Thread| thread.home + 1 == own_number();
+    (0..LOOKS).any(|_| {
+        let before = threads();
+        let cpus = inspect::cpus().unwrap_or_default();
+        let after = threads();
+        let is_shown = |number: u64| {
+            let mut known = before.iter().chain(&after).filter(|thread| thread.number == number).peekable();
+            known.peek().is_none() || known.any(is_sender)
+        };
+        cpus.iter().any(|cpu| cpu.thread != 0 && is_shown(cpu.thread))
+    })
+}
+
+/// Makes domains, which are gone at once.
+fn make_domains() -> bool {
+    let make = || {
+        let account = Owned::new(op::account_new(Entry::ACCOUNT, 20)?);
+        op::domain_new(account.entry(), 0, "made").map(Owned::new)
+    };
+    (0..MADE).all(|_| make().is_ok())
+}
+
+/// How many domains the nucleus says that it made.
+fn domains_made() -> usize {
+    let counters = inspect::counters().unwrap_or_default();
+    counters.iter().find(|(name, _)| *name == "domains").map_or(0, |(_, count)| *count as usize)
 }
 
 /// Has `sigma0` draw from the account that an accomplice sends.

@@ -153,7 +153,7 @@ record! {
         pub identity: u64,
         /// See [`cpu_state`].
         pub state: u64,
-        /// Number of the running thread; 0 = none.
+        /// Number of the running thread; 0 = none, or with [`UNTAINTED`] one of a tainted domain.
         pub thread: u64,
         /// Number of the domain that has its scheduler's seat; 0 = none.
         pub scheduler: u64,
@@ -332,6 +332,27 @@ record! {
         /// See [`Self::again`].
         pub not_runnable: u64,
     }
+}
+
+impl Counters {
+    /// Nothing is counted.
+    pub const NONE: Self = Self {
+        uptime: 0,
+        faults: 0,
+        interrupts: 0,
+        dispatches: 0,
+        deaths: 0,
+        splits: 0,
+        standby: 0,
+        domains: 0,
+        restarts: 0,
+        root_writes: 0,
+        invalidations: 0,
+        longest: 0,
+        longest_by: 0,
+        again: 0,
+        not_runnable: 0,
+    };
 }
 
 /// Status words of dead domains: below 256 an exit status, else a cause.

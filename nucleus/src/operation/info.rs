@@ -81,7 +81,11 @@ pub fn report(activation: Ref<Activation>, what: u64, position: u64) -> Result<u
                 again: counts.again.get(),
                 not_runnable: counts.not_runnable.get(),
             };
-            write(activation, record);
+            let Counters { uptime, longest, longest_by, dispatches, interrupts, .. } = record;
+            // Tainted domains change the others, with labels that forbid something, each as they like.
+            let shows_all = what & info::UNTAINTED == 0 || flows::is_off(held);
+            let public = Counters { uptime, longest, longest_by, dispatches, interrupts, ..Counters::NONE };
+            write(activation, if shows_all { record } else { public });
             Ok(0)
         }
         info::PORTAL => {
@@ -114,7 +118,7 @@ pub fn report(activation: Ref<Activation>, what: u64, position: u64) -> Result<u
         info::CPU => {
             let number = usize::try_from(position).ok().filter(|number| *number < cpu::present(held));
             let number = number.ok_or(Error::AtEnd)?;
-            write(activation, cpu_record(held, number));
+            write(activation, cpu_record(held, number, is_seen));
             Ok(if number + 1 < cpu::present(held) { position + 1 } else { 0 })
         }
         _ => Err(Error::BadArgument.into()),
@@ -165,7 +169,7 @@ fn domain_record(domain: Ref<Domain>) -> info::Domain {
     }
 }
 
-fn cpu_record(held: Held, number: usize) -> info::Cpu {
+fn cpu_record(held: Held, number: usize, is_seen: impl Fn(Ref<Domain>) -> bool) -> info::Cpu {
     let identity = cpu::identity_of(held, number) as u64;
     let mut record = info::Cpu { number: number as u64, identity, ..info::Cpu::OFF };
     let Some(cpu) = cpu::of(held, number) else { return record };
@@ -177,7 +181,7 @@ fn cpu_record(held: Held, number: usize) -> info::Cpu {
     };
     let counts = &cpu.counts;
     let rests = if cpu.idle.get() { timer::now() - cpu.idle_since.get() } else { 0 };
-    record.thread = thread.map_or(0, |thread| thread.number as u64);
+    record.thread = thread.filter(|thread| is_seen(thread.home)).map_or(0, |thread| thread.number as u64);
     record.scheduler = cpu.seat.get().map_or(0, |seat| seat.domain.number);
     record.idle = timer::to_nanoseconds(counts.idle.get() + rests);
     record.dispatches = counts.dispatches.get();
