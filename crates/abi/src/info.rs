@@ -334,27 +334,6 @@ record! {
     }
 }
 
-impl Counters {
-    /// Nothing is counted.
-    pub const NONE: Self = Self {
-        uptime: 0,
-        faults: 0,
-        interrupts: 0,
-        dispatches: 0,
-        deaths: 0,
-        splits: 0,
-        standby: 0,
-        domains: 0,
-        restarts: 0,
-        root_writes: 0,
-        invalidations: 0,
-        longest: 0,
-        longest_by: 0,
-        again: 0,
-        not_runnable: 0,
-    };
-}
-
 /// Status words of dead domains: below 256 an exit status, else a cause.
 pub mod status {
     /// A program that panicked exits with this, as those of Rust do. The log then shows its stack.

@@ -64,28 +64,26 @@ pub fn report(activation: Ref<Activation>, what: u64, position: u64) -> Result<u
         info::COUNTERS => {
             let longest = cpu::all(held).map(|cpu| (cpu.longest.get(), cpu.longest_by.get())).max();
             let ((longest, longest_by), counts) = (longest.unwrap_or_default(), counters::all(held));
+            // Tainted domains change most of them, with labels that forbid something, each as they like.
+            let shown = if what & info::UNTAINTED == 0 || flows::is_off(held) { u64::MAX } else { 0 };
             let record = Counters {
                 uptime: timer::nanoseconds(),
                 longest,
                 longest_by,
                 dispatches: cpu::all(held).map(|cpu| cpu.counts.dispatches.get()).sum(),
-                root_writes: cpu::all(held).map(|cpu| cpu.counts.root_writes.get()).sum(),
-                faults: counts.faults.get(),
+                root_writes: shown & cpu::all(held).map(|cpu| cpu.counts.root_writes.get()).sum::<u64>(),
+                faults: shown & counts.faults.get(),
                 interrupts: counts.interrupts.get(),
-                deaths: counts.deaths.get(),
-                splits: counts.splits.get(),
-                standby: counts.standby.get(),
-                domains: counts.domains.get(),
-                restarts: counts.restarts.get(),
-                invalidations: counts.invalidations.get(),
-                again: counts.again.get(),
-                not_runnable: counts.not_runnable.get(),
+                deaths: shown & counts.deaths.get(),
+                splits: shown & counts.splits.get(),
+                standby: shown & counts.standby.get(),
+                domains: shown & counts.domains.get(),
+                restarts: shown & counts.restarts.get(),
+                invalidations: shown & counts.invalidations.get(),
+                again: shown & counts.again.get(),
+                not_runnable: shown & counts.not_runnable.get(),
             };
-            let Counters { uptime, longest, longest_by, dispatches, interrupts, .. } = record;
-            // Tainted domains change the others, with labels that forbid something, each as they like.
-            let shows_all = what & info::UNTAINTED == 0 || flows::is_off(held);
-            let public = Counters { uptime, longest, longest_by, dispatches, interrupts, ..Counters::NONE };
-            write(activation, if shows_all { record } else { public });
+            write(activation, record);
             Ok(0)
         }
         info::PORTAL => {
