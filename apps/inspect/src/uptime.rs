@@ -9,8 +9,8 @@ usage: uptime [--all]
 
 Shows the time since boot.
 
-  --all  also what the nucleus counted since then; behind `allow` also what tainted programs
-         could tell something by, else 0
+  --all  also what the nucleus counted since then; counts that tainted programs change
+         are 0 without `allow`
 ";
 
 /// The program.

@@ -25,15 +25,14 @@ impl Shapes {
     /// The shape of a specification. Only components have others than those that everybody knows: there are few places for
     /// code.
     pub fn find_or_make(&mut self, specification: &str, badge: u64) -> Result<Entry, NamesError> {
-        let is_listed = SPECIFICATIONS.contains(&specification);
-        if badge != COMPONENT && !is_listed {
+        if badge != COMPONENT && !SPECIFICATIONS.contains(&specification) {
             return Err(NamesError::NoShape);
         }
         if let Some((_, shape)) = self.0.iter().find(|(known, _)| known == specification) {
             return Ok(shape.entry());
         }
         // Everybody sees which shapes there are, and what we log about a specification.
-        if !is_listed && !CALLERS.caller_may(0).change {
+        if !SPECIFICATIONS.contains(&specification) && !CALLERS.caller_may(0).change {
             return Err(NamesError::NoShape);
         }
         let make = || op::shape_new(Entry::SPECIAL, specification.as_bytes());

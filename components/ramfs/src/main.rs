@@ -198,7 +198,9 @@ fn declare(tree: &mut Tree<Memory>) -> Result<(), String> {
     let make = |record: Record<'_>| {
         let name = core::str::from_utf8(record.name).unwrap_or_default();
         if record.tag == DECLARED && outcome.is_ok() {
-            outcome = directory(tree, &alloc::format!("{COMPARTMENTS}/{name}"))
+            outcome = directory(tree, COMPARTMENTS)
+                .and_then(|all| tree.set_compartment(all, system))
+                .and_then(|()| directory(tree, &alloc::format!("{COMPARTMENTS}/{name}")))
                 .and_then(|own| match tree.compartment(own)? {
                     // New: it has what the directory above has. Others stay as their owner left them.
                     inherited if inherited == system => tree.set_compartment(own, record.value),

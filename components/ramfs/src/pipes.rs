@@ -398,8 +398,11 @@ impl PipeSessionServer for Pipes {
             if compartment != 0 && !is_compartment(compartment) {
                 return Err(PipeError::NotACompartment);
             }
-            if !pipe.bytes.is_empty() || pipe.compartment != 0 {
+            if pipe.compartment != 0 {
                 return Err(PipeError::HasCompartment);
+            }
+            if !pipe.bytes.is_empty() {
+                return Err(PipeError::NotEmpty);
             }
             pipe.compartment = compartment;
             // Calls that wait are judged again.

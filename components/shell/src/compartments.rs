@@ -103,6 +103,16 @@ pub fn make(name: &str) -> Result<(), String> {
     if name.is_empty() || name.contains(['/', ':']) || name == SYSTEM {
         return Err(alloc::format!("{name}: not a name that a compartment can have"));
     }
+    // It is there unless an owner removed it.
+    match FILE_SYSTEM.make_directory(ALL) {
+        Ok(()) | Err(Failure::Refused(FileError::Exists)) => {}
+        Err(error) => return Err(text(error)),
+    }
+    let system = compartment(OF_SYSTEM)?;
+    if compartment(ALL)? != system {
+        let protected = FILE_SYSTEM.set_compartment(ALL, system);
+        protected.map_err(|error| alloc::format!("{ALL}: {error} (somebody else made it: remove it)"))?;
+    }
     let path = directory_of(name);
     FILE_SYSTEM.make_directory(&path).map_err(text)?;
     let made = op::label_handle().map_err(|error| error.to_string());

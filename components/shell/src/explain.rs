@@ -20,8 +20,9 @@ struct Side<'a> {
     owns: Vec<u64>,
     /// The handle of the compartment that protects it: only owners write it. 0 = none.
     protected_by: u64,
-    /// Handles of compartments that it owns.
+    /// Handles of compartments that it owns, and whether it owns all.
     changes: Vec<u64>,
+    changes_all: bool,
     /// It may have all data: the terminal, and owners of all compartments.
     takes_all: bool,
 }
@@ -29,7 +30,15 @@ struct Side<'a> {
 impl<'a> Side<'a> {
     fn new(directory: &str, text: &'a str) -> Result<Self, String> {
         let none = Vec::new;
-        let nothing = Self { text, taints: none(), owns: none(), protected_by: 0, changes: none(), takes_all: false };
+        let nothing = Self {
+            text,
+            taints: none(),
+            owns: none(),
+            protected_by: 0,
+            changes: none(),
+            changes_all: false,
+            takes_all: false,
+        };
         if let Ok(number) = text.parse() {
             let mut bytes = [0; 8 * MAX_COMPARTMENTS];
             let reported = PROC.compartments(number, &mut bytes).map_err(|error| alloc::format!("{text}: {error}"))?;
@@ -42,6 +51,7 @@ impl<'a> Side<'a> {
                 taints: at(level::THREE),
                 owns: at(level::STAR).into_iter().chain(at(level::ONE)).collect(),
                 changes: at(level::STAR),
+                changes_all: owns_all,
                 takes_all: owns_all,
                 ..nothing
             });
@@ -68,7 +78,7 @@ pub fn explain(directory: &str, from: &str, to: &str) -> Result<(bool, String), 
     let (one, other) = (from.text, to.text);
     let is_kept = |handle: &&u64| !to.takes_all && !to.taints.contains(handle) && !to.owns.contains(handle);
     let kept: Vec<String> = from.taints.iter().filter(is_kept).map(|handle| called(*handle)).collect();
-    let is_protected = to.protected_by != 0 && !from.takes_all && !from.changes.contains(&to.protected_by);
+    let is_protected = to.protected_by != 0 && !from.changes_all && !from.changes.contains(&to.protected_by);
     if kept.is_empty() && is_protected {
         let name = called(to.protected_by);
         let mut text = alloc::format!("no: {other} belongs to {name}, and {one} may not change that\n");

@@ -8,6 +8,7 @@ use abi::rights::{COPY, WRITE};
 use abi::{PAGE_BYTES, level};
 use idl::{Delegate, Failure};
 use loader::startup::{self, Contents};
+use protocols::file::FileError;
 use protocols::process::{KEPT, ProcessClient, ProcessError};
 use runtime::child::Child;
 use runtime::connection::{Connection, Given};
@@ -84,11 +85,20 @@ impl Prefixes {
         Ok(all)
     }
 
+    /// The level at which the program gets a compartment: the prefix that was typed last counts.
+    fn level(&self, handle: u64) -> Option<u64> {
+        self.compartments.iter().rev().find(|(_, entry)| entry >> 3 == handle).map(|(_, entry)| entry & 7)
+    }
+
+    /// Whether the program may look into a directory that has this compartment.
+    fn may_enter(&self, directory: u64) -> bool {
+        let at = self.level(directory >> 3);
+        !label::is_secret(directory) || matches!(at, Some(level::STAR | level::THREE))
+    }
+
     /// Whether the program may change what has this compartment, and observe it.
     fn may_write(&self, file: u64) -> bool {
-        // The prefix that was typed last counts.
-        let level =
-            |handle| self.compartments.iter().rev().find(|(_, entry)| entry >> 3 == handle).map(|(_, entry)| entry & 7);
+        let level = |handle| self.level(handle);
         let (handle, at) = (file >> 3, level(file >> 3));
         // At level 0 it may not look at the directories above.
         let keeps_out = |(_, entry): &(String, u64)| match level(entry >> 3) {
@@ -133,20 +143,28 @@ fn level_of(word: &str) -> Result<(&str, u64), String> {
     Ok((name, level))
 }
 
-/// Whether the program that these words start may write what is at a path, or is made there. Without words, or if they start none: whether
-/// other commands may. We write for these ourselves, in every compartment; what a compartment protects takes a program that is in it.
-pub fn may_write(state: &State, words: &[String], path: &str) -> bool {
-    let file = FILE_SYSTEM.compartment(path).unwrap_or(0);
+/// Whether the program that these words start may write what is at a path, or is made there. The shell itself writes for words that start no
+/// program, for scripts and for several commands: in every compartment, but not what a compartment protects.
+pub fn may_write(state: &State, words: &[String], path: &str) -> Result<bool, Failure<FileError>> {
+    let file = FILE_SYSTEM.compartment(path)?;
     let may_others = file & 7 != level::ZERO;
-    let Ok((prefixes, words)) = prefixes(words) else { return may_others };
-    let Some(command) = words.first() else { return may_others };
-    let Some(program) = paths(state, command).into_iter().find(|path| FILE_SYSTEM.stat(path).is_ok()) else {
-        return may_others;
+    let Ok((prefixes, command)) = prefixes(words) else { return Ok(may_others) };
+    let Some(name) = command.first() else { return Ok(may_others) };
+    let Some(program) = paths(state, name).into_iter().find(|path| FILE_SYSTEM.stat(path).is_ok()) else {
+        return Ok(may_others);
     };
-    match prefixes.with_those_of(&program) {
-        Ok(prefixes) => prefixes.may_write(file) || may_others && files::is_text(&program),
-        Err(_) => false,
+    if command.len() == words.len() && files::is_text(&program) {
+        return Ok(may_others);
     }
+    let Ok(prefixes) = prefixes.with_those_of(&program) else { return Ok(false) };
+    let mut above = path;
+    while let Some((directory, _)) = above.rsplit_once('/').filter(|(directory, _)| !directory.is_empty()) {
+        if !prefixes.may_enter(FILE_SYSTEM.compartment(directory)?) {
+            return Ok(false);
+        }
+        above = directory;
+    }
+    Ok(prefixes.may_write(file))
 }
 
 /// Where a command is looked for.

@@ -89,12 +89,16 @@ pub fn pipe() -> Result<(Stream, Stream), String> {
 }
 
 impl Stream {
-    /// Opens a file. It is made or emptied only if whom it is for may write it: we may in any case.
-    pub fn open(path: &str, opening: Opening, may_write: impl FnOnce() -> bool) -> Result<Self, String> {
+    /// Opens a file. The shell may write every file: it makes or empties one only if the command may write it.
+    pub fn open(
+        path: &str,
+        opening: Opening,
+        may_write: impl FnOnce() -> Result<bool, Failure<FileError>>,
+    ) -> Result<Self, String> {
         if path == NULL {
             return Ok(Self::Null);
         }
-        if opening != Opening::Read && !may_write() {
+        if opening != Opening::Read && !may_write().map_err(|error| error.to_string())? {
             return Err(FileError::Flow.to_string());
         }
         let file = match opening {

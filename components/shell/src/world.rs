@@ -202,7 +202,7 @@ impl World for Cairn {
 }
 
 impl Cairn {
-    /// Tells what a program died of, if it did not end by itself; gives its status.
+    /// Reports what a program died of, if it did not end by itself; gives its status.
     fn report(&self, ended: Ended, name: &str) -> u64 {
         let ended = match ended {
             Ok(status) => status,

@@ -34,7 +34,7 @@ errors! {
     5 NoRight "the entry lacks the right that the operation needs"
     6 BadAddress "not an address of user space"
     7 BadArgument "an argument is outside its range"
-    8 AccountExhausted "the account that pays has no frames left: end a program, or give it a larger `account`"
+    8 AccountExhausted "the account that pays has no frames left: end what it pays for, or give it more (`account`)"
     9 NoFrames "no free frame: end a program, or give the machine more memory"
     10 Busy "no activation of the callee is free"
     11 TooDeep "the chain of calls has as many activations as it may have"

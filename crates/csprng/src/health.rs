@@ -13,7 +13,7 @@ const MAX_FREQUENT: u32 = 24;
 /// Bytes of a block that must not come twice in a row.
 const BLOCK: usize = 16;
 
-/// The fault of a source.
+/// The failure of a source.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Unhealthy {
     /// The same byte too often in a row.

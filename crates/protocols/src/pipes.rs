@@ -15,7 +15,7 @@ codes! {
         1 NoSuchPipe "no such pipe"
         2 NotAllowed "not an account"
         3 Full "all pipes are taken: end a program (ps, kill)"
-        4 HasCompartment "the pipe has something in it, or another compartment"
+        4 HasCompartment "the pipe is in another compartment"
         5 Flow "a tainted program makes no pipes, and closes none"
         6 NoMemory "no memory is left for pipes: end a program (ps, kill)"
         7 NotADomain "not a domain that takes the ends of a pipe"
@@ -23,6 +23,7 @@ codes! {
         9 NotACompartment "not a compartment"
         10 TooMany "the program has as many pipes as one may have"
         11 TooManySessions "as many programs use pipes as can: end one (ps, kill)"
+        12 NotEmpty "there is something in the pipe already"
     }
 }
 

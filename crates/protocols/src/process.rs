@@ -35,8 +35,8 @@ codes! {
         27 NoSuchList "no such list"
         28 NoRoom "the caller has no room for an entry of this list"
         29 TooManyWaits "too many calls wait for programs: end one (ps, kill)"
-        30 TooManyCompartments "more compartments than a program may have"
-        31 NotACompartment "what stands for a compartment is none"
+        30 TooManyCompartments "more compartments than the 8 that a program may have"
+        31 NotACompartment "not a compartment, or not a level that a program can have there"
     }
 }
 

@@ -14,12 +14,12 @@ use structures::blocks::{Blocks, CLEARED, ORDERS, Records};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Use {
-    /// Not RAM, or the nucleus's from the start.
+    /// No record was written: no RAM, kept at boot, or inside a block that was never split.
     #[allow(dead_code, reason = "the meaning of a cleared record")]
     Reserved = 0,
     /// First frame of a free block.
     Free = 1,
-    /// Not the first of a free block: inside one, loose, cleared ahead, just allocated, or the nucleus's from boot on.
+    /// Free but not the first frame of a block, or allocated and charged to nobody.
     Inside = 2,
     /// A page of the nucleus (tables, message areas).
     Kernel = 3,
@@ -27,7 +27,7 @@ pub enum Use {
     Slab = 4,
     /// User memory, with a tree of mappings.
     User = 5,
-    /// A page of the boot archive.
+    /// A page of the boot archive or of the device tree.
     Archive = 6,
     /// A last-level page table.
     Table = 7,
@@ -39,7 +39,7 @@ pub enum Use {
 #[repr(C)]
 pub struct Record {
     /// Physical address / 64 of the account that pays. For a last-level page table: of its shadow; for a page of a portal
-    /// table: of its domain. In the first two frames of a free block: its links.
+    /// table: of its domain. In the first two frames of a free block of several: its links.
     owner: Cell<u32>,
     /// Its use.
     pub used: Cell<Use>,
@@ -186,9 +186,9 @@ pub fn table(_: Held, frame: Frame) -> &'static Table {
 }
 
 impl Record {
-    /// The account that pays.
+    /// The account that pays. Not for frames that are `Table` or `Portals`.
     pub fn account(&self) -> Ref<Account> {
-        // SAFETY: the frame is charged, so `owner` names an account, which outlives what is charged to it.
+        // SAFETY: the frame is charged and neither a `Table` nor one of `Portals`, so `owner` names an account, which outlives what is charged to it.
         unsafe { Ref::new((DIRECT + ((self.owner.get() as usize) << 6)) as *mut Account) }
     }
     /// Records that `account` pays for the frame from now on.
@@ -208,11 +208,11 @@ impl Record {
         // SAFETY: the record of such a page names its domain, which frees the page before it is freed itself.
         unsafe { Ref::new((DIRECT + ((self.owner.get() as usize) << 6)) as *mut Domain) }
     }
-    /// Makes the frame a page of this domain's portal table; the domain's account pays.
+    /// Stores the domain of a page that is charged as one of its portal table; the account is found through the domain.
     pub fn set_domain(&self, domain: Ref<Domain>) {
         self.owner.set((domain.address() >> 6) as u32);
     }
-    /// Makes the frame a last-level page table with this shadow. The domain's account pays, which `owner` no longer holds.
+    /// Makes the frame a last-level page table with this shadow. `owner` then holds the shadow; the account is that of the domain.
     pub fn set_shadow(&self, address: usize) {
         self.owner.set((address >> 6) as u32);
         self.used.set(Use::Table);
@@ -234,7 +234,7 @@ pub fn allocate(held: Held, order: usize) -> Option<Frame> {
     blocks(held).take(held, order)
 }
 
-/// A step that makes later allocations of single frames short; false if there is nothing to do: see [`Blocks::prepare`].
+/// A step towards loose frames, so that the next allocations need not split a block; false if there is nothing to do: see [`Blocks::prepare`].
 pub fn prepare(held: Held) -> bool {
     blocks(held).prepare(held, 0)
 }

@@ -78,8 +78,7 @@ pub fn domain_set(operands: &Operands) -> Outcome {
         }
         op::SET_DEATH_SEMAPHORE => {
             let semaphore = operands.semaphore(2, rights::WRITE)?;
-            // Only the maker, if there is one. Otherwise a domain could hide its death, itself or through one that has its
-            // entry.
+            // Only the maker, if there is one: else the domain, or anyone who has its entry, could hide its death.
             if domain.is_made_by_another_than(operands.own()) {
                 return Err(Error::NotMaker.into());
             }
@@ -95,13 +94,13 @@ pub fn domain_set(operands: &Operands) -> Outcome {
         }
         op::SET_CPUS => {
             domain.cpus.set(cpu::check_mask(held, a, operands.own().cpus.get())?);
-            if let Some(orphans) = domain.orphan_thread.get().filter(|thread| thread.top.get().is_none()) {
-                orphans.set_cpus(domain.cpus.get());
-                if orphans.runs.get() != Runs::Ready {
-                    orphans.cpu.set(orphans.nearest_cpu());
-                } else if !orphans.may_run_on(orphans.cpu.get()) {
-                    // The thread is ready, as an orphan awaits its turn: it migrates, and is posted there.
-                    ready::move_away(orphans);
+            if let Some(thread) = domain.orphan_thread.get().filter(|thread| thread.top.get().is_none()) {
+                thread.set_cpus(domain.cpus.get());
+                if thread.runs.get() != Runs::Ready {
+                    thread.cpu.set(thread.nearest_cpu());
+                } else if !thread.may_run_on(thread.cpu.get()) {
+                    // An orphan waits for this thread. It moves to a CPU where it may run, and is posted there.
+                    ready::move_away(thread);
                 }
             }
         }
@@ -156,12 +155,12 @@ fn set_labels(operands: &Operands, domain: Ref<Domain>) -> Outcome {
     Ok(0)
 }
 
-/// A rule that makes labels, or gives the reason of a refusal.
+/// A rule that makes labels, or returns why it refuses.
 type Make<'a> = &'a mut dyn FnMut(&mut Pool, &mut Work) -> Result<Result<Labels, NotGiven>, rules::Stop>;
 
-/// Makes labels charged to `account`, in preemptible steps, by a rule about the labels `all`. The step that completes the
-/// result releases it again. The last step makes it again from the cached result, so the rest of the operation is a step of
-/// its own.
+/// Makes labels charged to `account`, in preemptible steps, by a rule about the labels `all`. When the rule is
+/// complete, its result stays cached on this CPU, these labels are released, and a preemption point follows. The next step takes
+/// the labels from the cache, so the rest of the operation begins with a full step.
 #[inline(never)]
 pub fn made_for(
     operands: &Operands,

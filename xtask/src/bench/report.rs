@@ -42,7 +42,7 @@ const GROUPS: [Group; 4] = [
         what: "A domain calls a second one, which calls a third one before it answers, and so on, through portals `npciii>i`. A leg is \
                one way, there or back, with the stub of the caller and what the domain does that is called.",
         paper: "Through portals `npciii` a leg takes about 114 cycles, which stays roughly constant with the number of domains. It \
-                grows above 4 domains, by misses of the cache; by how much only the figure says. With a window that nobody uses it is \
+                grows above 4 domains, because of cache misses; the amount is only in the figure. With a window that nobody uses it is \
                 about 135 cycles. With a shared stack and without saved registers (`smciii`) it is about 20 cycles less.",
         cycles: Some((114, 3)),
     },
@@ -50,8 +50,8 @@ const GROUPS: [Group; 4] = [
         title: "Rings of yields",
         name: "yield-ring",
         domains: RING,
-        what: "Each of the domains has one thread, and all of them yield in turn. Counted is one switch.",
-        paper: "A switch takes longer with more domains, by misses of the cache, up to six of them, and no longer with more. OpenBSD's, \
+        what: "Each of the domains has one thread, and all of them yield in turn. The value is one switch.",
+        paper: "A switch takes longer with more domains, because of cache misses: up to six of them, and with more it stays the same. OpenBSD's, \
                 measured by a ring of pipes, levels off at four domains and roughly 2,200 cycles.",
         cycles: None,
     },
@@ -59,7 +59,7 @@ const GROUPS: [Group; 4] = [
         title: "Rings of semaphores",
         name: "semaphore-ring",
         domains: RING,
-        what: "Each of the domains raises the semaphore of the next one, and waits for its own. Counted is one hop, with the switch.",
+        what: "Each of the domains raises the semaphore of the next one, and waits for its own. The value is one hop, with the switch.",
         paper: "With two processes Pebble takes roughly 1,500 cycles less than OpenBSD, of which 1,000 are the switch. With more of \
                 them the difference grows.",
         cycles: None,
@@ -68,8 +68,8 @@ const GROUPS: [Group; 4] = [
         title: "Rings of pipes",
         name: "pipe-ring",
         domains: &["2", "4", "8"],
-        what: "Each of the domains reads a byte from one pipe of the system and writes it to the next. Counted is one hop, with the \
-               switch. Programs have too few pipes and waits for larger rings: see [caveats](../caveats.md).",
+        what: "Each of the domains reads a byte from one pipe of the system and writes it to the next. The value is one hop, with the \
+               switch. The limits on pipes and waiting calls of programs rule out larger rings: see [caveats](../caveats.md).",
         paper: "Beyond the switch a byte through a pipe takes roughly 2,000 cycles on OpenBSD, and about half as many on Pebble. OpenBSD's \
                 time grows up to five domains.",
         cycles: None,
@@ -296,13 +296,13 @@ const HEAD: &str = "\
 <!-- `./x bench --report` writes this file and its pictures. -->
 
 The [paper on Pebble](what-cairn-is.md) (USENIX 1999) measures chains of calls, rings of domains, the making of portals, and memory. `./x bench
---report` measures the same of Cairn, and wrote this chapter: run it again for the figures of the tree at hand. How each row is measured stands in
+--report` runs the same measurements on Cairn and writes this chapter: run it again for the figures of this tree. How each row is measured stands in
 [benchmarks](benchmarks.md).
 
 - Pebble's unit is a cycle of a MIPS R5000 with 166 MHz. Cairn's is an instruction in an emulator, which has no caches. The two are not to be
   compared with each other; what can be compared is how each grows with the number of domains.
-- The text of the paper that this project has lacks the numbers of its tables and figures. The figures quoted here stand in its sentences.
-- Others' figures were counted as ours were; those of x86-64 are shown.
+- Our copy of the paper lacks the numbers of its tables and figures. The figures quoted here come from its sentences.
+- Linux, NOVA and seL4 were measured in the same way; their figures for x86-64 are shown.
 - *Flat*: what a hop of the largest ring, or a leg of the longest chain, takes in per cent of one between two domains.
 
 ";
