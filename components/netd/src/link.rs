@@ -31,7 +31,7 @@ const LOOPBACK_PACKETS: usize = 128;
 /// Bytes that they take, with the one that arrived and a spare one.
 pub const LOOPBACK_BYTES: usize = (LOOPBACK_PACKETS + 2) * (LOOPBACK_MTU + 64);
 
-/// The way of packets.
+/// The link that packets take.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Medium {
     /// The driver.

@@ -109,7 +109,7 @@ pub struct Flow {
     pub handle: SocketHandle,
     /// Both ends.
     pub key: Key,
-    /// The way of its packets.
+    /// The link that its packets take.
     pub medium: Medium,
     /// How far it is.
     pub stage: Stage,

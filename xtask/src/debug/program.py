@@ -30,7 +30,7 @@ class Program:
         return next((page for page in self.pages if page[0] <= pc < page[0] + len(page[1])), None)
 
     def runs(self, pc):
-        """Does the stopped CPU run it? What follows the instruction on its page is there, and mostly tells; other pages may
+        """Does the stopped CPU run it? What follows the instruction on its page is there, and usually decides; other pages may
         not have been used yet."""
         address, content = self.page(pc)
         first = content[pc - address:][:FIRST]

@@ -60,7 +60,7 @@
     if (found < 4.5) say(`${what(e)} has a contrast of ${found.toFixed(1)}`);
   }
 
-  // Whoever does not see it is told: names of pictures, heads of tables, a language.
+  // Whoever does not see it needs a text: names of pictures, heads of tables, a language.
   for (const e of document.querySelectorAll("svg:not([aria-hidden]),.box,[role=img]")) if (!e.closest("[aria-hidden]") && !e.getAttribute("aria-label")) say(`${what(e)} has no name`);
   for (const e of document.querySelectorAll("thead th")) if (e.scope !== "col") say(`${what(e)} is the head of nothing`);
   for (const e of document.querySelectorAll("tbody th")) if (e.scope !== "row") say(`${what(e)} is the head of nothing`);
