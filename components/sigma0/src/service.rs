@@ -27,7 +27,7 @@ impl Serve for Service {
 /// What callers may do with what has no compartment.
 static CALLERS: Compartments = Compartments::new();
 
-/// Refuses a tainted caller. We may use every entry, also one that somebody else let it have, who would see it used.
+/// Refuses a tainted caller. An untainted domain may have lent it the entry, and would notice that we use it.
 fn judge() -> Result<(), Sigma0Error> {
     if CALLERS.caller_may(0).change { Ok(()) } else { Err(Sigma0Error::Flow) }
 }

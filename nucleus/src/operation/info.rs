@@ -64,7 +64,7 @@ pub fn report(activation: Ref<Activation>, what: u64, position: u64) -> Result<u
         info::COUNTERS => {
             let longest = cpu::all(held).map(|cpu| (cpu.longest.get(), cpu.longest_by.get())).max();
             let ((longest, longest_by), counts) = (longest.unwrap_or_default(), counters::all(held));
-            // Tainted domains change most of them, with labels that forbid something, each as they like.
+            // A tainted domain can change most of them at will: it could signal by them.
             let shown = if what & info::UNTAINTED == 0 || flows::is_off(held) { u64::MAX } else { 0 };
             let record = Counters {
                 uptime: timer::nanoseconds(),
