@@ -100,15 +100,14 @@ fn hoard() -> Result<String, String> {
                 ends.push(end);
             }
         };
-        // The last session is refused because all are taken.
-        let right = if made - before == of_session || of_session == 0 { PipeError::TooMany } else { PipeError::Full };
-        refused("one more", Err::<(), _>(refusal), right)?;
         core::mem::forget(session);
-        // All but the last session have as many.
-        if of_session == 0 {
+        if before == 0 {
             of_session = made;
         }
-        if made - before < of_session {
+        // The last session has fewer than the others: all are taken.
+        let is_last = made - before < of_session;
+        refused("one more", Err::<(), _>(refusal), if is_last { PipeError::Full } else { PipeError::TooMany })?;
+        if is_last {
             break;
         }
     }

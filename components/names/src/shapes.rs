@@ -10,7 +10,7 @@ use runtime::entry::{Entry, Owned};
 use runtime::label::Compartments;
 use runtime::{log, op};
 
-/// What callers may do with what has no compartment.
+/// Answers whether a caller is tainted.
 static CALLERS: Compartments = Compartments::new();
 
 /// Each with its specification, in the order in which they were asked for.

@@ -1,7 +1,7 @@
 //! As many threads as the machine has numbers for, all ready before one of them runs: more than the ring of a scheduler has room for.
 //! And a thousand that call one service, each with a window.
 
-use abi::info::{self, Record};
+use abi::info;
 use abi::layout::{PROGRAM_START, USER_END};
 use abi::level::{ONE, STAR, THREE, TWO};
 use abi::{Control, Error, NEVER, PAGE_BYTES, op as numbers};
@@ -103,15 +103,9 @@ fn all_run(meanwhile: impl FnOnce() -> Result<(), &'static str>) -> Result<(), &
 
 /// The component that schedules ends, and the one that stands by takes over.
 fn end_scheduler() -> Result<(), &'static str> {
-    let mut position = 0;
-    let number = loop {
-        let look = |bytes: &[u8], next| (info::Domain::read(bytes), next);
-        let (found, next) = op::info(Entry::SPECIAL, info::DOMAIN, position, look).map_err(text)?;
-        match found {
-            Some(found) if found.name.starts_with(b"sched") && found.state == 0 => break found.number,
-            _ => position = next,
-        }
-    };
+    let mut domains = op::records::<info::Domain>(Entry::SPECIAL).filter_map(Result::ok);
+    let scheduler = domains.find(|domain| domain.name.starts_with(b"sched") && domain.state == 0);
+    let number = scheduler.ok_or("no scheduler is listed")?.number;
     let ended = ParentClient(Direct(Entry::PARENT)).kill(number, Force::Gentle);
     hold(ended.is_ok(), "the scheduler is not ended")
 }

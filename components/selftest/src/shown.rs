@@ -8,7 +8,7 @@ pub const PLACE: u64 = 0x5000_0000;
 /// The answer of a child's services.
 pub const ANSWER: u64 = 77;
 
-/// What a child's services write to a window.
+/// The value that a child's services write to a window.
 pub const THEIRS: u64 = 3;
 
 /// The value that `mark` writes.

@@ -98,21 +98,14 @@ impl Prefixes {
 
     /// Whether the program may change what has this compartment, and observe it.
     fn may_write(&self, file: u64) -> bool {
-        let level = |handle| self.level(handle);
-        let (handle, at) = (file >> 3, level(file >> 3));
+        let handle = file >> 3;
         // At level 0 it may not look at the directories above.
-        let keeps_out = |(_, entry): &(String, u64)| match level(entry >> 3) {
+        let keeps_out = |(_, entry): &(String, u64)| match self.level(entry >> 3) {
             Some(level::THREE) => entry >> 3 != handle,
             other => other == Some(level::ZERO),
         };
-        if self.compartments.iter().any(keeps_out) {
-            return false;
-        }
-        match file & 7 {
-            level::ZERO => at == Some(level::STAR),
-            level::THREE => matches!(at, Some(level::STAR | level::THREE)),
-            _ => true,
-        }
+        let is_protected = file & 7 == level::ZERO && self.level(handle) != Some(level::STAR);
+        !is_protected && self.may_enter(file) && !self.compartments.iter().any(keeps_out)
     }
 
     /// The compartment of what it writes: handles that taint it.

@@ -24,7 +24,7 @@ impl Serve for Service {
     }
 }
 
-/// What callers may do with what has no compartment.
+/// Answers whether a caller is tainted.
 static CALLERS: Compartments = Compartments::new();
 
 /// Refuses a tainted caller. An untainted domain may have lent it the entry, and would notice that we use it.
@@ -66,27 +66,23 @@ impl Sigma0Server for Service {
 
     fn manage_account(&self, badge: u64, account: Delegated) -> Result<u64, Sigma0Error> {
         let account = Entry::from(account);
-        let ticket = if let Err(refused) = judge() {
-            Err(refused)
-        } else if account.is(Kind::Account, WRITE) {
+        let ticket = judge().and_then(|()| {
+            if !account.is(Kind::Account, WRITE) {
+                return Err(Sigma0Error::NotAnAccount);
+            }
             tickets::take(badge, account).ok_or(Sigma0Error::Full)
-        } else {
-            Err(Sigma0Error::NotAnAccount)
-        };
+        });
         ticket.inspect_err(|_| tickets::remove(account))
     }
 
     fn manage_domain(&self, badge: u64, ticket: u64, heap: u64, domain: Delegated) -> Result<(), Sigma0Error> {
         let domain = Entry::from(domain);
-        let kept = if let Err(refused) = judge() {
-            Err(refused)
-        } else if !domain.is(Kind::Domain, WRITE | CONTROL) {
-            Err(Sigma0Error::NotADomain)
-        } else if tickets::set_domain(badge, ticket, domain) {
-            Ok(())
-        } else {
-            Err(Sigma0Error::NotManaged)
-        };
+        let kept = judge().and_then(|()| {
+            if !domain.is(Kind::Domain, WRITE | CONTROL) {
+                return Err(Sigma0Error::NotADomain);
+            }
+            if tickets::set_domain(badge, ticket, domain) { Ok(()) } else { Err(Sigma0Error::NotManaged) }
+        });
         kept.inspect_err(|_| tickets::remove(domain))?;
         equip(domain, ticket, heap).map_err(reported)
     }

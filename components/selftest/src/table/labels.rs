@@ -299,12 +299,11 @@ fn calls(turn: &mut Turn, change: Change, way: Way) -> Result<(), &'static str> 
     .map_err(text)?;
     let index = op::portal_new(caller.child.domain.entry(), service.entry(), 0, Entry(0), 0).map_err(text)?.0;
     let mode = turn.mode();
-    let writes = if change == Change::Lower { 0 } else { turn.random.below(2) };
+    let writes = if !has_window || change == Change::Lower { 0 } else { turn.random.below(2) };
     let window = if has_window { [PLACE | 1 | (WRITABLE * writes), Control::WINDOW] } else { [0, 0] };
     // The callee writes to its window once it goes on.
     let wrote = || common().0[1].swap(0, Ordering::SeqCst) == THEIRS;
     wrote();
-    let writes = if has_window { writes } else { 0 };
     let work = |mode| set(WORK, index, [mode, its, 0, writes, window[0], window[1]]);
     work(mode);
     let (entry, changes) = (caller.portal.entry(), if matches!(way, Way::Out | Way::Lent) { &caller } else { &callee });
