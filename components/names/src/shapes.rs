@@ -24,6 +24,7 @@ impl Shapes {
 
     /// The shape of a specification. Only components have others than those that everybody knows: there are few places for
     /// code.
+    #[inline(never)]
     pub fn find_or_make(&mut self, specification: &str, badge: u64) -> Result<Entry, NamesError> {
         if badge != COMPONENT && !SPECIFICATIONS.contains(&specification) {
             return Err(NamesError::NoShape);
