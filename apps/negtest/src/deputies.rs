@@ -73,7 +73,7 @@ fn child(input: &str, frames: u64) -> Refused<Owned> {
     let contents = Contents { schedule: 0, name: "sleep", streams: [input, "null", "null"], compartments: &[] };
     let mut page = [0; PAGE_BYTES / 8];
     let used = startup::write(&mut page, &contents, ["sleep", "1000"], [], [])
-        .map_err(|_| Failure::Refused(ProcessError::BadLaunch))?;
+        .map_err(|_| Failure::Refused(ProcessError::TooLong))?;
     proc().spawn("/bin/sleep", &page[..used], frames, 0).map(|child| Owned::new(child.into()))
 }
 
@@ -354,6 +354,10 @@ fn orders() -> Result<String, String> {
             Err(Failure::Refused(error)) => last = Some(error),
             Err(error) => return Err(format!("order {order}: {error}")),
         }
+    }
+    let unknown = Sigma0Client(Direct(Entry::SIGMA0)).draw(FAR, 0, u64::MAX);
+    if unknown != Err(Failure::Refused(Sigma0Error::BadRights)) {
+        return Err(format!("all rights: {unknown:?}"));
     }
     Ok(format!("{drawn} sizes, and then: {}", last.map_or("nothing", idl::Code::text)))
 }

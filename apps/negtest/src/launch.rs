@@ -28,7 +28,7 @@ pub fn spawn_with(
     let mut page = [0; PAGE_BYTES / 4];
     let words = core::iter::once("negtest").chain(arguments.iter().copied());
     let used =
-        startup::write(&mut page, contents, words, [], []).map_err(|_| Failure::Refused(ProcessError::BadLaunch))?;
+        startup::write(&mut page, contents, words, [], []).map_err(|_| Failure::Refused(ProcessError::TooLong))?;
     PROC.spawn(path, &page[..used], frames, 0).map(Child::from)
 }
 

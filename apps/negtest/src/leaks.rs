@@ -208,7 +208,7 @@ fn errors() -> Result<String, String> {
     drop(Owned::new(FILE_SYSTEM.create(KEPT, 0).map_err(text)?.into()));
     let no_level = handle << 3 | ONE;
     for (path, to, right) in [
-        (KEPT, no_level, Err(FileError::Invalid)),
+        (KEPT, no_level, Err(FileError::NotACompartment)),
         (KEPT, foreign, Err(FileError::NotOwner)),
         ("/tmp", secret, Err(FileError::NotEmpty)),
         ("/tmp/none", secret, Err(FileError::NotFound)),
@@ -224,7 +224,7 @@ fn errors() -> Result<String, String> {
     let _ = (PIPES.close_read(pipe), PIPES.close_write(pipe));
     for (compartments, error) in [
         (&[("", secret); 9][..], ProcessError::TooManyCompartments),
-        (&[("", handle << 3 | 7)], ProcessError::NotACompartment),
+        (&[("", handle << 3 | 7)], ProcessError::NotALevel),
         (&[("", foreign)], ProcessError::Flow),
         (&[("", foreign & !7)], ProcessError::Flow),
     ] {

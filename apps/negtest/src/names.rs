@@ -155,12 +155,12 @@ fn program() -> Result<String, String> {
     let service = service()?;
     server::activations(1).map_err(text)?;
     let (victim, _) = callees::victim()?;
-    expect("while it lives", publish(callees::NAME, &service), TAKEN)?;
+    expect("while it lives", publish(callees::NAME, &service), Err(Failure::Refused(ParentError::InUse)))?;
     victim.kill()?;
     publish(callees::NAME, &service).map_err(|error| format!("when it is dead: {error}"))?;
     let found = Owned::new(NamesClient(Direct(Entry::NAMES)).open(callees::NAME).map_err(text)?.into());
     expect("the call", callees::ask(found.entry(), 0, 0), Ok(IMPOSTOR))?;
-    Ok(format!("refused while it lives: {}; free when it is dead", ParentError::Taken))
+    Ok(format!("refused while it lives: {}; free when it is dead", ParentError::InUse))
 }
 
 /// Publishes as many names as one program can.

@@ -124,7 +124,7 @@ impl<'a> Command<'a> {
             Err(_) => {
                 // The path and the call's own words must fit the same message.
                 long.resize(PAGE_BYTES - 512, 0);
-                let used = self.launch(&mut long).map_err(|_| Failure::Refused(ProcessError::BadLaunch))?;
+                let used = self.launch(&mut long).map_err(|_| Failure::Refused(ProcessError::TooLong))?;
                 &long[..used]
             }
         };

@@ -34,7 +34,7 @@ impl Shapes {
         }
         // Everybody sees which shapes there are, and what we log about a specification.
         if !SPECIFICATIONS.contains(&specification) && !CALLERS.caller_may(0).change {
-            return Err(NamesError::NoShape);
+            return Err(NamesError::Flow);
         }
         let make = || op::shape_new(Entry::SPECIAL, specification.as_bytes());
         let made = make().or_else(|error| match error {
@@ -55,22 +55,24 @@ impl Shapes {
 #[inline(never)]
 fn refused(specification: &str, error: abi::Error) -> NamesError {
     match error {
-        abi::Error::BadSpecification | abi::Error::NotOffered => {
-            report(specification);
-            NamesError::BadSpecification
-        }
         abi::Error::TooManyShapes => NamesError::Full,
         abi::Error::AccountExhausted | abi::Error::NoFrames | abi::Error::TableFull => NamesError::NoMemory,
-        _ => NamesError::NoShape,
+        error => {
+            report(specification, error);
+            NamesError::BadSpecification
+        }
     }
 }
 
 /// The nucleus says only that it refuses. The log says where and why, for the author of the server.
 #[cold]
 #[inline(never)]
-fn report(specification: &str) {
+fn report(specification: &str, error: abi::Error) {
     match Specification::parse(specification.as_bytes()) {
         Err(refusal) => log!("no shape of {specification:.MAX_BYTES$}: {refusal}"),
-        Ok(_) => log!("no shape of {specification:.MAX_BYTES$}: m, another one with o, or code above 1,024 bytes"),
+        Ok(_) if error == abi::Error::NotOffered => {
+            log!("no shape of {specification:.MAX_BYTES$}: m, another one with o, or code above 1,024 bytes");
+        }
+        Ok(_) => log!("no shape of {specification:.MAX_BYTES$}: {error}"),
     }
 }

@@ -75,7 +75,10 @@ impl Stack {
         to: Endpoint,
         bytes: &[u8],
     ) -> Result<(), NetError> {
-        if to.port == 0 || to.ip().is_unspecified() {
+        if to.port == 0 {
+            return Err(NetError::BadPort);
+        }
+        if to.ip().is_unspecified() {
             return Err(NetError::BadAddress);
         }
         if bytes.len() > MAX_DATAGRAM {

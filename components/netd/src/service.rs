@@ -128,11 +128,11 @@ fn with<R>(work: impl FnOnce(&mut Stack) -> Result<R, NetError>) -> Result<R, Ne
 
 /// A port of a call.
 fn port(word: u64) -> Result<u16, NetError> {
-    word.try_into().map_err(|_| NetError::BadAddress)
+    word.try_into().map_err(|_| NetError::BadPort)
 }
 
 fn endpoint(high: u64, low: u64, port: u64) -> Result<Endpoint, NetError> {
-    Endpoint::from_words(high, low, port).ok_or(NetError::BadAddress)
+    Endpoint::from_words(high, low, port).ok_or(NetError::BadPort)
 }
 
 impl NetServer for Net {
@@ -202,7 +202,7 @@ impl SessionServer for Session {
         receive: u64,
         send: u64,
     ) -> Result<Delegate, NetError> {
-        let at = port(at).ok().filter(|port| *port != 0).ok_or(NetError::BadAddress)?;
+        let at = port(at).ok().filter(|port| *port != 0).ok_or(NetError::BadPort)?;
         make(badge, &LISTENER, |stack| stack.listen(badge, token, at, backlog, (receive, send)))
     }
 

@@ -400,7 +400,10 @@ impl Stack {
 
     /// Begins a connection.
     pub fn connect(&mut self, session: Number, token: u32, remote: Endpoint) -> Result<Number, NetError> {
-        if remote.port == 0 || remote.ip().is_unspecified() || remote.ip().is_multicast() {
+        if remote.port == 0 {
+            return Err(NetError::BadPort);
+        }
+        if remote.ip().is_unspecified() || remote.ip().is_multicast() {
             return Err(NetError::BadAddress);
         }
         let (medium, source) = match self.is_own(remote) {

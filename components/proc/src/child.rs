@@ -333,7 +333,7 @@ impl Child {
             };
             startup::write(&mut block[0], &contents, launch.arguments(), launch.environment(), launch.portals())
                 .map(drop)
-                .map_err(|_| ProcessError::BadLaunch)
+                .map_err(|_| ProcessError::TooLong)
         })
     }
 

@@ -64,7 +64,7 @@ pub fn refused(error: Error) -> ProcessError {
     match error {
         Error::AccountExhausted | Error::NoFrames => ProcessError::NoMemory,
         Error::TableFull => ProcessError::TooMany,
-        Error::BadArgument => ProcessError::NotACompartment,
+        Error::BadArgument => ProcessError::NotALevel,
         error => {
             log_for_caller!("labels: {error}");
             ProcessError::Failed

@@ -196,7 +196,7 @@ pub fn reserve_name(number: u64, name: &str) -> Result<(), ParentError> {
     let mut table = TABLE.lock();
     let mut others = table.processes.iter().filter(|process| process.number != number);
     if others.any(|process| process.services.iter().any(|(known, _)| known == name)) {
-        return Err(ParentError::Taken);
+        return Err(ParentError::InUse);
     }
     let services = table.services(number).ok_or(ParentError::Gone)?;
     if services.iter().all(|(known, _)| known != name) {

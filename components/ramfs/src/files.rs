@@ -61,7 +61,8 @@ fn refusal(error: Error) -> FileError {
         Error::NoSpace => FileError::NoSpace,
         Error::TooLarge => FileError::TooLarge,
         Error::Stale => FileError::Stale,
-        Error::Invalid => FileError::Invalid,
+        Error::IsRoot => FileError::IsRoot,
+        Error::IntoItself => FileError::IntoItself,
         Error::BadReference => FileError::BadReference,
         Error::Denied => FileError::Flow,
     }
@@ -400,7 +401,7 @@ impl FileSystemServer for FileSystem {
 
     fn set_compartment(&self, _badge: u64, path: &str, compartment: u64) -> Result<(), FileError> {
         if !is_compartment(compartment) {
-            return Err(FileError::Invalid);
+            return Err(FileError::NotACompartment);
         }
         if compartment != 0 && !label::caller_owns(compartment >> 3) {
             return Err(FileError::NotOwner);

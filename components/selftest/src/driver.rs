@@ -26,21 +26,21 @@ const BATCHES: [(Lengths, Result<u64, NicError>); 10] = [
     (&[(MAX_FRAME, MAX_FRAME), (60, 60)], Ok(2)),
     (&[(0, 0)], Ok(0)),
     (&[(60, 60), (0, 60)], Ok(1)),
-    (&[(MIN_FRAME - 1, MIN_FRAME - 1)], Err(NicError::BadFrame)),
-    (&[(MAX_FRAME + 1, MAX_FRAME + 1)], Err(NicError::BadFrame)),
-    (&[(60, 59)], Err(NicError::BadFrame)),
-    (&[(usize::MAX, 60)], Err(NicError::BadFrame)),
-    (&[(60, 60), (60, 0)], Err(NicError::BadFrame)),
+    (&[(MIN_FRAME - 1, MIN_FRAME - 1)], Err(NicError::TooShort)),
+    (&[(MAX_FRAME + 1, MAX_FRAME + 1)], Err(NicError::TooLong)),
+    (&[(60, 59)], Err(NicError::Incomplete)),
+    (&[(usize::MAX, 60)], Err(NicError::TooLong)),
+    (&[(60, 60), (60, 0)], Err(NicError::Incomplete)),
 ];
 
 /// The same in a window of a page, up to whose end there are zeros.
 const PAGES: [(Lengths, Result<u64, NicError>); 6] = [
     (&[], Ok(0)),
     (&[(60, 60), (MIN_FRAME, MIN_FRAME)], Ok(2)),
-    (&[(60, 60), (MIN_FRAME - 1, MIN_FRAME - 1)], Err(NicError::BadFrame)),
+    (&[(60, 60), (MIN_FRAME - 1, MIN_FRAME - 1)], Err(NicError::TooShort)),
     (&[(MAX_FRAME, MAX_FRAME), (MAX_FRAME, MAX_FRAME), (1062, 1062)], Ok(3)),
-    (&[(MAX_FRAME, MAX_FRAME), (MAX_FRAME, MAX_FRAME), (1063, 1062)], Err(NicError::BadFrame)),
-    (&[(MAX_FRAME, MAX_FRAME), (MAX_FRAME, MAX_FRAME), (1061, 1061)], Err(NicError::BadFrame)),
+    (&[(MAX_FRAME, MAX_FRAME), (MAX_FRAME, MAX_FRAME), (1063, 1062)], Err(NicError::Incomplete)),
+    (&[(MAX_FRAME, MAX_FRAME), (MAX_FRAME, MAX_FRAME), (1061, 1061)], Err(NicError::Incomplete)),
 ];
 
 /// Puts frames into a buffer of zeros, each after its length. Gives their bytes.
@@ -69,7 +69,7 @@ fn batches() -> Result<(), &'static str> {
         let answer = driver.send(&page.0).map(|(_, sent)| sent);
         hold(answer == right.map_err(Failure::Refused), "another answer to a page")?;
     }
-    hold(driver.send(&[0]) == Err(Failure::Refused(NicError::BadFrame)), "one byte is not refused")
+    hold(driver.send(&[0]) == Err(Failure::Refused(NicError::Incomplete)), "one byte is not refused")
 }
 
 fn name() -> Result<(), &'static str> {

@@ -279,7 +279,7 @@ pub fn spawn(state: &State, launch: &Launch<'_>) -> Result<Child, NotStarted> {
         let arguments = launch.words.iter().map(String::as_str);
         let used =
             startup::write(&mut page, &contents, arguments, environment.iter().map(String::as_str), launch.portals())
-                .map_err(|_| NotStarted::Other(alloc::format!("{command}: {}", ProcessError::BadLaunch)))?;
+                .map_err(|_| NotStarted::Other(alloc::format!("{command}: {}", ProcessError::TooLong)))?;
         start(path, &page[..used], launch).map_err(|error| not_started(path, launch, error))
     };
     for path in paths(state, command) {

@@ -2,7 +2,7 @@
 
 use crate::{pager, tickets};
 use abi::rights::{CONTROL, Kind, WRITE};
-use abi::{Error, layout};
+use abi::{Error, MAX_ORDER, layout};
 use idl::{Delegated, Reply, Request};
 use protocols::sigma0::{MOST_TICKETS, Sigma0Error, Sigma0Server};
 use runtime::label::Compartments;
@@ -48,6 +48,9 @@ fn reported(error: Error) -> Sigma0Error {
 }
 
 fn draw(account: Entry, domain: Entry, address: u64, order: u64, rights: u64) -> Result<(), Sigma0Error> {
+    if order > MAX_ORDER {
+        return Err(Sigma0Error::BadSize);
+    }
     op::draw(Entry::SPECIAL, account, domain, address, order, rights).map_err(reported)
 }
 

@@ -51,7 +51,7 @@ fn endpoint(session: &Session, server: &str) -> Result<Endpoint, Refusal> {
     let split = server.rsplit_once(':').filter(|(host, _)| !host.contains(':') || host.ends_with(']'));
     let (host, port) = match split.map(|(host, port)| (host, port.parse())) {
         Some((host, Ok(port))) => (host, port),
-        Some((_, Err(_))) => return Err(Failure::Refused(NetError::BadAddress)),
+        Some((_, Err(_))) => return Err(Failure::Refused(NetError::BadPort)),
         None => (server, PORT),
     };
     target::endpoint(session, host, port)

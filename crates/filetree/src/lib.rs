@@ -129,8 +129,10 @@ pub enum Error {
     TooLarge,
     /// The file was deleted since it was opened.
     Stale,
-    /// The root cannot be removed or moved, and no directory into itself.
-    Invalid,
+    /// The root directory has no name, and is neither removed nor moved.
+    IsRoot,
+    /// A directory cannot be moved into itself.
+    IntoItself,
     /// An archive reference outside the archive.
     BadReference,
     /// A directory on the way may not be entered.

@@ -147,7 +147,7 @@ impl<P: Pages> Tree<P> {
         Ok(self.node(inode))
     }
 
-    /// Where the last part of a path is, which may be no directory, and that part. `Invalid` for the root.
+    /// Where the last part of a path is, which may be no directory, and that part. `IsRoot` for the root.
     pub fn walk_parent<'a>(&self, path: &'a [u8]) -> Result<(Node, &'a [u8]), Error> {
         self.walk_parent_through(path, |_| true)
     }
@@ -158,7 +158,7 @@ impl<P: Pages> Tree<P> {
         path: &'a [u8],
         may_enter: impl FnMut(u64) -> bool,
     ) -> Result<(Node, &'a [u8]), Error> {
-        let end = path.iter().rposition(|byte| *byte != b'/').ok_or(Error::Invalid)? + 1;
+        let end = path.iter().rposition(|byte| *byte != b'/').ok_or(Error::IsRoot)? + 1;
         let start = path[..end].iter().rposition(|byte| *byte == b'/').map_or(0, |slash| slash + 1);
         Ok((self.walk_through(&path[..start], may_enter)?, &path[start..end]))
     }
@@ -292,7 +292,7 @@ impl<P: Pages> Tree<P> {
             let mut above = to;
             while above != ROOT {
                 if above == inode {
-                    return Err(Error::Invalid);
+                    return Err(Error::IntoItself);
                 }
                 above = self.inode(above, INODE_PARENT) as u32;
             }

@@ -99,7 +99,7 @@ fn refusals() {
     assert_eq!(tree.truncate(file, u64::MAX, 0, 1), Err(Error::TooLarge));
     assert_eq!(tree.write(root, 0, b"x", 0, 1), Err(Error::IsADirectory));
     assert_eq!(tree.lookup(file, b"x"), Err(Error::NotADirectory));
-    assert_eq!(tree.walk_parent(b"/"), Err(Error::Invalid));
+    assert_eq!(tree.walk_parent(b"/"), Err(Error::IsRoot));
     tree.remove(root, b"f").unwrap();
     assert_eq!(tree.read(file, 0, &mut [0]), Err(Error::Stale));
     let again = tree.create(root, b"f", Kind::File, 0, 1).unwrap();

@@ -18,12 +18,14 @@ codes! {
         8 NoSpace "no room for files is left: df shows how much there is, rm makes some"
         9 TooLarge "the file would be too large"
         10 Stale "the file was removed"
-        11 Invalid "the root, or a directory into itself"
+        11 IsRoot "that is the root directory"
         12 BadReference "damaged: refers to bytes outside the archive"
         13 ReadOnly "opened for reading only"
         14 Confined "not on the list of what this program may do with files"
         15 Flow "its compartment forbids it: `explain` says why"
         16 NotOwner "only the owner of the compartment does that"
+        17 IntoItself "a directory cannot be moved into itself"
+        18 NotACompartment "files are secret or protected in a compartment: it has no other level"
     }
 }
 

@@ -32,9 +32,10 @@ codes! {
         4 Gone "the service is not there at present"
         5 NotAllowed "only roottask gives and takes names: publish through your parent"
         6 BadSpecification "no portals are made of this specification: dmesg says why"
-        7 NoShape "there is no shape of this specification, and none is made for programs or tainted components"
+        7 NoShape "there is no shape of this specification, and none is made for programs"
         8 Confined "not on the list of what this program may reach"
         9 NoMemory "no memory is left for names and shapes"
+        10 Flow "a tainted component gets only the shapes that everybody knows"
     }
 }
 

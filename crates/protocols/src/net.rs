@@ -32,7 +32,7 @@ codes! {
         1 InUse "somebody has this port"
         2 Closed "the socket or session is closed"
         3 Full "all that programs can have of these are taken: end one (netstat shows whose)"
-        4 BadAddress "not an address or a port that this can be done with"
+        4 BadAddress "not an address that this can be done with"
         5 Reset "the other side broke the connection off"
         6 WouldBlock "not possible now; an event follows"
         7 Unreachable "no way there"
@@ -49,6 +49,7 @@ codes! {
         18 TooMany "the caller has as many of these as it may have: close one"
         19 NotAnAccount "not an account that can be charged"
         20 NotASemaphore "not a semaphore that may be raised"
+        21 BadPort "a port is a number from 1 to 65535"
     }
 }
 

@@ -5,9 +5,11 @@ use idl::{Input, codes, interface};
 codes! {
     /// Why the driver refused.
     pub enum NicError {
-        1 BadFrame "shorter than a frame's header, longer than a frame may be, or than what came"
+        1 TooShort "shorter than a frame's header"
         2 Failed "the device does not work"
         3 Busy "the device makes no room for more frames"
+        4 TooLong "longer than a frame may be"
+        5 Incomplete "the batch ends within a frame"
     }
 }
 
@@ -58,8 +60,14 @@ pub fn send_each(
             *at = batch.len();
             return Ok(sent);
         }
-        if !(MIN_FRAME..=MAX_FRAME.min(left)).contains(&length) {
-            return Err(NicError::BadFrame);
+        if length < MIN_FRAME {
+            return Err(NicError::TooShort);
+        }
+        if length > MAX_FRAME {
+            return Err(NicError::TooLong);
+        }
+        if length > left {
+            return Err(NicError::Incomplete);
         }
         if !send(*at + LENGTH_BYTES, length) {
             return Ok(sent);
@@ -67,7 +75,7 @@ pub fn send_each(
         sent += 1;
         *at += LENGTH_BYTES + length;
     }
-    if *at == batch.len() { Ok(sent) } else { Err(NicError::BadFrame) }
+    if *at == batch.len() { Ok(sent) } else { Err(NicError::Incomplete) }
 }
 
 #[inline]

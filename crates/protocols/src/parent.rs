@@ -12,7 +12,7 @@ codes! {
         5 NoSuchComponent "no component that runs has this domain"
         6 Essential "a component without which the machine stops"
         7 StaysDead "a component that nobody starts again"
-        8 Taken "the name belongs to a component, or to another program"
+        8 Taken "a component has this name"
         9 NotAService "not a service that may be passed on"
         10 NoStandby "no scheduler stands by yet that would take over its CPU"
         11 Confined "not for a program that may reach only what is on a list"
@@ -23,6 +23,7 @@ codes! {
         16 NotHolder "only for the component that has the machine"
         17 Gone "the caller does not run any more"
         18 TooMany "the program has as many names as one may have"
+        19 InUse "another program has this name"
     }
 }
 

@@ -11,11 +11,11 @@ codes! {
         3 NoSuchProcess "no such process"
         4 NoMemory "too little memory is left for programs: end one (ps, kill), or give the machine more"
         5 TooMany "too many programs: end one (ps, kill)"
-        6 BadLaunch "arguments, environment or streams are malformed or too long"
+        6 BadLaunch "the page with its arguments, environment and streams is malformed"
         7 NotAllowed "not yours to do"
         8 Cancelled "the wait was interrupted"
         9 Unreadable "the program could not be read"
-        10 NoSuchDomain "no such domain, or one that is neither a program nor a component"
+        10 NoSuchDomain "no program and no component has this domain"
         11 Essential "the machine stops without it (by force it is ended all the same)"
         12 StaysDead "nobody starts it again (by force it is ended all the same)"
         13 NotExecutable "not marked as a program"
@@ -36,7 +36,8 @@ codes! {
         28 NoRoom "the caller has no room for an entry of this list"
         29 TooManyWaits "too many calls wait for programs: end one (ps, kill)"
         30 TooManyCompartments "more compartments than the 8 that a program may have"
-        31 NotACompartment "not a compartment, or not a level that a program can have there"
+        31 NotALevel "not a level that a program can have in a compartment"
+        32 TooLong "arguments and environment are too long together"
     }
 }
 

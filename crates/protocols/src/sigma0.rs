@@ -9,9 +9,9 @@ codes! {
         2 NoFrames "no free block of this size"
         3 Occupied "something is mapped there already"
         4 BadAddress "not an address of user space"
-        5 BadRights "a right or a size that there is not"
+        5 BadRights "a right that there is not"
         6 NotManaged "not a domain that this caller handed over"
-        7 Full "as many domains or accounts as this caller may hand over"
+        7 Full "this caller has handed over as many domains and accounts as it may"
         8 Failed "the nucleus refused an entry"
         9 NotAnAccount "not an account that may be drawn from"
         10 NotADomain "not a domain that may be changed"
@@ -20,6 +20,7 @@ codes! {
         13 Reserved "message areas or windows are there"
         14 WritableCode "a page is never both writable and executable"
         15 Flow "a tainted program hands nothing over, and draws for itself only"
+        16 BadSize "larger than the largest block of memory"
     }
 }
 

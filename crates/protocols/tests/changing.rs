@@ -91,7 +91,8 @@ fn no_change_of_a_batch_misleads_the_driver() {
                     }
                     Err(error) => {
                         refused += 1;
-                        assert_eq!((error, end), (NicError::BadFrame, bytes));
+                        assert!(matches!(error, NicError::TooShort | NicError::TooLong | NicError::Incomplete));
+                        assert_eq!(end, bytes);
                     }
                 }
             }
@@ -111,11 +112,10 @@ fn frames_of_a_batch() {
     check(batch(&[60, 1514, 14]), 3, Ok(3), &[60, 1514, 14], PAGE_BYTES);
     check(batch(&[60, 1514, 14]), 2, Ok(2), &[60, 1514], 60 + 1514 + 4);
     check(batch(&[1514, 1514, 1062]), 3, Ok(3), &[1514, 1514, 1062], PAGE_BYTES);
-    let bad = Err(NicError::BadFrame);
-    check(batch(&[13]), 1, bad, &[], 0);
-    check(batch(&[60, 1515]), 2, bad, &[60], 62);
-    check(batch(&[1514, 1514, 1061]), 3, bad, &[1514, 1514, 1061], PAGE_BYTES - 1);
+    check(batch(&[13]), 1, Err(NicError::TooShort), &[], 0);
+    check(batch(&[60, 1515]), 2, Err(NicError::TooLong), &[60], 62);
+    check(batch(&[1514, 1514, 1061]), 3, Err(NicError::Incomplete), &[1514, 1514, 1061], PAGE_BYTES - 1);
     let mut beyond = batch(&[1514, 1514]);
     beyond[3032..3034].copy_from_slice(&1063u16.to_le_bytes());
-    check(beyond, 3, bad, &[1514, 1514], 3032);
+    check(beyond, 3, Err(NicError::Incomplete), &[1514, 1514], 3032);
 }

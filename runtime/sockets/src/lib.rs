@@ -248,7 +248,7 @@ impl Stream {
     /// The address of the other end.
     pub fn peer(&self) -> Result<Endpoint, Refusal> {
         let (high, low, port) = self.client().peer()?;
-        Endpoint::from_words(high, low, port).ok_or(Failure::Refused(NetError::BadAddress))
+        Endpoint::from_words(high, low, port).ok_or(Failure::Refused(NetError::BadPort))
     }
 
     /// An entry that may do less with the connection, for somebody else.

@@ -224,7 +224,7 @@ pub fn apply_model(model: &mut Model, operation: &Operation, archive: &[u8]) -> 
             has_directory(model, parent(to))?;
             let content = model.get(from).cloned().ok_or(Error::NotFound)?;
             if content == Content::Directory && to.starts_with(&format!("{from}/")) {
-                return Err(Error::Invalid);
+                return Err(Error::IntoItself);
             }
             if from == to {
                 return Ok(());
