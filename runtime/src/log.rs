@@ -22,6 +22,11 @@ impl Log {
         Self { line: [0; 200], used: 0, about: abi::op::ABOUT_PROGRAM }
     }
 
+    /// An empty line about what is refused to the caller for its label. Only those see it who see all compartments.
+    pub const fn about_refused() -> Self {
+        Self { line: [0; 200], used: 0, about: abi::op::ABOUT_REFUSED }
+    }
+
     fn flush(&mut self) {
         if self.used > 0 {
             append(&self.line[..self.used], self.about);
@@ -82,6 +87,16 @@ macro_rules! log_about_program {
     ($($argument:tt)*) => {{
         use ::core::fmt::Write as _;
         let mut log = $crate::log::Log::about_program();
+        let _ = ::core::writeln!(log, $($argument)*);
+    }};
+}
+
+/// As [`log!`], for what a component refuses to its caller because of its label.
+#[macro_export]
+macro_rules! log_refused {
+    ($($argument:tt)*) => {{
+        use ::core::fmt::Write as _;
+        let mut log = $crate::log::Log::about_refused();
         let _ = ::core::writeln!(log, $($argument)*);
     }};
 }

@@ -448,7 +448,7 @@ pub fn info<R>(machine: Entry, what: u64, position: u64, look: impl FnOnce(&[u8]
         loop {
             // SAFETY: the nucleus writes into the area, which is free meanwhile.
             let next = unsafe { raw::info(machine, what, position) }?;
-            if !matches!(what & !info::UNTAINTED, info::LOG | info::LOG_PROGRAMS) {
+            if !info::is_log(what & !info::UNTAINTED) {
                 return Ok((next, RECORD_BYTES));
             }
             let count = next.saturating_sub(position) as usize;

@@ -30,7 +30,10 @@ const KEPT: usize = 40;
 const HIGHEST: u64 = 1 << 30;
 /// The log, among the nucleus's symbols.
 const LOG: &str = "nucleus::report::log::LOG";
+/// Bytes of the parts that are watched: not of what labels forbade.
 const LOG_BYTES: usize = LOG_PARTS[0] + LOG_PARTS[1];
+/// Where in the log the bytes written to each part are counted.
+const WRITTEN: u64 = (LOG_BYTES + LOG_PARTS[2]) as u64;
 
 /// The data needed to watch one run of the emulator.
 pub struct Watch {
@@ -160,7 +163,7 @@ struct Reader {
 impl Reader {
     fn written(&self) -> Option<[u64; 2]> {
         let mut bytes = [0; 16];
-        self.memory.read_exact_at(&mut bytes, self.log + LOG_BYTES as u64).ok()?;
+        self.memory.read_exact_at(&mut bytes, self.log + WRITTEN).ok()?;
         let (words, _) = bytes.as_chunks::<8>();
         Some([words[0], words[1]].map(u64::from_le_bytes))
     }

@@ -27,6 +27,7 @@
 //! | [`confined`] | of programs that may reach only services on a list |
 //! | [`labels`] | of tainted domains |
 //! | [`leaks`] | of programs in a compartment that leak its secrets |
+//! | [`attack`] | all that a downloaded program could try |
 //! | [`windows`] | of lenders and receivers of windows |
 //!
 //! [`arch`] has those of one ISA alone, [`child`] is a domain that runs some of them, [`launch`] starts this program again as callee and the like.
@@ -39,6 +40,7 @@
 extern crate alloc;
 
 mod arch;
+mod attack;
 mod bounds;
 mod callees;
 mod case;
@@ -120,6 +122,7 @@ fn cases() -> impl Iterator<Item = &'static Case> {
         lent::ALL,
         windows::ALL,
         labels::ALL,
+        attack::ALL,
         leaks::ALL,
         confined::ALL,
         commands::ALL,

@@ -16,6 +16,8 @@ use crate::files;
 const ALL: &str = "/compartments";
 /// Stands for no compartment.
 pub const NONE: &str = "-";
+/// Stands for a compartment whose name we may not know.
+const UNKNOWN: &str = "?";
 
 /// Names of compartments, and their handles.
 pub struct Names(Vec<(String, u64)>);
@@ -35,7 +37,22 @@ impl Names {
     }
 
     fn name(&self, handle: u64) -> &str {
-        self.0.iter().find(|(_, known)| *known == handle).map_or("?", |(name, _)| name)
+        self.0.iter().find(|(_, known)| *known == handle).map_or(UNKNOWN, |(name, _)| name)
+    }
+
+    /// A line of the log with the names of the compartments whose handles it has: `0x5f:3` becomes `diary:3`.
+    pub fn in_line(&self, line: &str) -> String {
+        let mut words = line.split(' ').map(|word| {
+            let start = if word.starts_with('{') { "{" } else { "" };
+            let known = word[start.len()..].strip_prefix("0x").and_then(|word| word.split_once(':'));
+            let handle = known.and_then(|(handle, _)| u64::from_str_radix(handle, 16).ok());
+            match (handle.map(|handle| self.name(handle)), known) {
+                (Some(name), Some((_, level))) if name != UNKNOWN => format!("{start}{name}:{level}"),
+                _ => word.to_string(),
+            }
+        });
+        let first = words.next().unwrap_or_default();
+        words.fold(first, |line, word| format!("{line} {word}"))
     }
 
     /// The compartment of a file, or -. The system's files are not marked: everybody reads them.

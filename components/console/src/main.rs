@@ -45,10 +45,10 @@ use protocols::console::{ConsoleError, ConsoleServer, Mode};
 use protocols::parent::ParentError;
 use runtime::entry::{Entry, Owned};
 use runtime::label::Compartments;
-use runtime::op;
 use runtime::program::STATUS_OF_NO_DEVICE;
 use runtime::server::{self, Serve, Service};
 use runtime::sync::{Condvar, Mutex};
+use runtime::{log_refused, op};
 use terminal::{Event, Input};
 
 use uart::Uart;
@@ -343,6 +343,7 @@ impl ConsoleServer for Console {
         allow_to_read(badge)?;
         // We may put an entry into every domain, a tainted caller not.
         if !CALLERS.caller_may(0).both() {
+            log_refused!("the terminal for a program");
             return Err(ConsoleError::Flow);
         }
         if !domain.entry().is(Kind::Domain, rights::WRITE) {

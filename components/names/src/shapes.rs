@@ -8,7 +8,7 @@ use portalgen::specification::MAX_BYTES;
 use protocols::names::{COMPONENT, NamesError, SPECIFICATIONS};
 use runtime::entry::{Entry, Owned};
 use runtime::label::Compartments;
-use runtime::{log, op};
+use runtime::{log, log_refused, op};
 
 /// Answers whether a caller is tainted.
 static CALLERS: Compartments = Compartments::new();
@@ -34,6 +34,7 @@ impl Shapes {
         }
         // Everybody sees which shapes there are, and what we log about a specification.
         if !SPECIFICATIONS.contains(&specification) && !CALLERS.caller_may(0).change {
+            log_refused!("a new shape of portals");
             return Err(NamesError::Flow);
         }
         let make = || op::shape_new(Entry::SPECIAL, specification.as_bytes());

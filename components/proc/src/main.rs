@@ -36,8 +36,8 @@ use protocols::process::{ChildServer, Force, KEPT, ProcessClient, ProcessError, 
 use runtime::connection::Direct;
 use runtime::entry::{Entry, Owned};
 use runtime::label;
-use runtime::op;
 use runtime::server::{self, Serve, Service};
+use runtime::{log_refused, op};
 
 use crate::child::{Child, Limits};
 
@@ -73,7 +73,10 @@ fn allow(badge: u64) -> Result<(), ProcessError> {
     match badge {
         0 => Err(ProcessError::NotAllowed),
         _ if labels::caller_is_untainted() => Ok(()),
-        _ => Err(ProcessError::Flow),
+        _ => {
+            log_refused!("what others are and do");
+            Err(ProcessError::Flow)
+        }
     }
 }
 
@@ -84,6 +87,11 @@ impl ProcessServer for Processes {
         }
         table::spawn(path, launch, Limits { frames: child::frames(path, frames)?, cpus, labels: None })
             .map(|number| CHILDREN.mint(number))
+            .inspect_err(|error| {
+                if *error == ProcessError::Flow {
+                    log_refused!("starts {path}");
+                }
+            })
     }
 
     fn list(&self, _badge: u64, position: u64, into: &mut [u8]) -> Result<(usize, u64), ProcessError> {
@@ -100,6 +108,11 @@ impl ProcessServer for Processes {
             info::CPU => size_of::<info::Cpu>(),
             info::SHAPE => size_of::<info::Shape>(),
             info::CODE => size_of::<info::Code>(),
+            info::LOG_REFUSED => {
+                // It has lines about programs in any compartment.
+                allow(badge)?;
+                into.len()
+            }
             info::LOG | info::LOG_PROGRAMS => into.len(),
             _ => return Err(ProcessError::NoSuchList),
         };
@@ -112,8 +125,7 @@ impl ProcessServer for Processes {
             }
             into[..count].copy_from_slice(&bytes[..count]);
             // A buffer shorter than the log's answer: the rest is asked for again.
-            let next =
-                if matches!(what, info::LOG | info::LOG_PROGRAMS) { next - (bytes.len() - count) as u64 } else { next };
+            let next = if info::is_log(what) { next - (bytes.len() - count) as u64 } else { next };
             Ok((count, next))
         });
         match reported {
@@ -215,6 +227,7 @@ impl ChildServer for Children {
         table::judge(badge)?;
         // We may raise every semaphore, a tainted caller may not.
         if !labels::caller_is_untainted() {
+            log_refused!("notice of an end");
             return Err(ProcessError::Flow);
         }
         table::notify(badge, semaphore)
@@ -260,6 +273,7 @@ impl ParentServer for Parent {
         let delegate = Delegate::entry(service.entry().0, abi::rights::ALL);
         // Everybody sees names.
         if !labels::caller_is_untainted() {
+            log_refused!("the name {name}");
             return Err(ParentError::Flow);
         }
         // Our parent refuses such a name, too; until then it would be kept here.

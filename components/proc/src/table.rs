@@ -12,8 +12,8 @@ use protocols::parent::{MAX_PROGRAM_SERVICES, ParentError};
 use protocols::process::{KEPT, ProcessError};
 use runtime::entry::Owned;
 use runtime::label::{self, May};
-use runtime::op;
 use runtime::sync::{Condvar, Mutex, MutexGuard};
+use runtime::{log_refused, op};
 
 use crate::child::{self, Child, Limits, death};
 use crate::file::Source;
@@ -188,7 +188,11 @@ pub fn spawn(path: &str, launch: &[u8], mut limits: Limits) -> Result<u64, Proce
 pub fn judge(number: u64) -> Result<(), ProcessError> {
     let mut table = TABLE.lock();
     let index = table.find(number).ok_or(ProcessError::NoSuchProcess)?;
-    if table.processes[index].caller_may().both() { Ok(()) } else { Err(ProcessError::Flow) }
+    if table.processes[index].caller_may().both() {
+        return Ok(());
+    }
+    log_refused!("a program that it does not hold");
+    Err(ProcessError::Flow)
 }
 
 /// Keeps a name for a process that is going to publish a service under it, as long as the process lives.

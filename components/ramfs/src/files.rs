@@ -12,8 +12,8 @@ use protocols::file::{
 use protocols::listing::{Record, Writer};
 use runtime::entry::Entry;
 use runtime::label::{self, Compartments, May, is_compartment};
-use runtime::op;
 use runtime::sync::Mutex;
+use runtime::{log_refused, op};
 
 use crate::memory::Memory;
 
@@ -131,10 +131,23 @@ impl Way {
     }
 }
 
+/// Bytes of a path that a line of the log shows.
+const MOST_SHOWN: usize = 160;
+
 /// Does something to the tree.
 fn with<R>(work: impl FnOnce(&mut Tree<Memory>) -> Result<R, Error>) -> Result<R, FileError> {
+    with_named("an open file", work)
+}
+
+/// The same; what is forbidden stands in the log under a name.
+fn with_named<R>(name: &str, work: impl FnOnce(&mut Tree<Memory>) -> Result<R, Error>) -> Result<R, FileError> {
     match TREE.lock().as_mut() {
-        Some(tree) => work(tree).map_err(refusal),
+        Some(tree) => work(tree).map_err(|error| {
+            if error == Error::Denied {
+                log_refused!("{name:.MOST_SHOWN$}");
+            }
+            refusal(error)
+        }),
         None => Err(FileError::BadReference),
     }
 }
@@ -142,7 +155,7 @@ fn with<R>(work: impl FnOnce(&mut Tree<Memory>) -> Result<R, Error>) -> Result<R
 /// Does something to the tree with a path. No name is `..`, or ends a path as `.`: an operation on a path with such parts fails, and is
 /// done again to the path without them. One call after the other, so that only one path at a time takes memory.
 fn with_path<R>(path: &str, work: impl Fn(&mut Tree<Memory>, &[u8]) -> Result<R, Error>) -> Result<R, FileError> {
-    with(|tree| {
+    with_named(path, |tree| {
         let result = work(tree, path.as_bytes());
         if result.is_err() && path.split('/').any(|part| matches!(part, ".." | ".")) {
             return work(tree, normalize("/", path).as_bytes());
@@ -336,7 +349,7 @@ impl FileSystemServer for FileSystem {
     }
 
     fn rename(&self, _badge: u64, from: &str, to: &str) -> Result<(), FileError> {
-        with(|tree| {
+        with_named(to, |tree| {
             let (from, to) = (normalize("/", from), normalize("/", to));
             let (old, name) = Way::new().walk_to_change(tree, from.as_bytes())?;
             let (new, new_name) = Way::new().walk_to_change(tree, to.as_bytes())?;

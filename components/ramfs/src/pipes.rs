@@ -24,8 +24,8 @@ use protocols::pipes::{PipeEndServer, PipeError, PipeSessionClient, PipeSessionS
 use protocols::stream::StreamError;
 use runtime::entry::{Entry, Owned};
 use runtime::label::is_compartment;
-use runtime::op;
 use runtime::sync::{Mutex, MutexGuard, Received, WaitSlot};
+use runtime::{log_refused, op};
 
 use crate::files::COMPARTMENTS;
 
@@ -332,7 +332,11 @@ pub fn needs_memory(request: &Request<'_>) -> bool {
 
 /// Refuses a tainted caller: the other end of a session's pipes sees its orders, and pipes are few.
 fn judge() -> Result<(), PipeError> {
-    if COMPARTMENTS.caller_may(0).both() { Ok(()) } else { Err(PipeError::Flow) }
+    if COMPARTMENTS.caller_may(0).both() {
+        return Ok(());
+    }
+    log_refused!("pipes of its own");
+    Err(PipeError::Flow)
 }
 
 impl PipesServer for Pipes {
@@ -430,6 +434,7 @@ impl PipeEndServer for Pipes {
         loop {
             let pipe = table.at(badge, Side::Reads).ok_or(Side::Reads.refusal())?;
             if !COMPARTMENTS.caller_may(pipe.compartment).observe {
+                log_refused!("a pipe to read");
                 return Err(StreamError::Flow);
             }
             if !pipe.bytes.is_empty() || pipe.writer.is_closed || into.is_empty() {
@@ -457,6 +462,7 @@ impl PipeEndServer for Pipes {
         loop {
             let pipe = table.at(badge, Side::Writes).ok_or(Side::Writes.refusal())?;
             if !COMPARTMENTS.caller_may(pipe.compartment).change {
+                log_refused!("a pipe to write to");
                 return Err(StreamError::Flow);
             }
             if pipe.reader.is_closed {
@@ -488,6 +494,7 @@ impl PipeEndServer for Pipes {
         let domain = Owned::new(domain.into());
         // We may put an entry into every domain, a tainted caller may not.
         if !COMPARTMENTS.caller_may(0).both() {
+            log_refused!("an end of a pipe for a program");
             return Err(StreamError::Flow);
         }
         // The nucleus refuses anything that is not a domain in which entries may be put, or not an index of one.

@@ -18,7 +18,7 @@ use runtime::Direct;
 use runtime::entry::Owned;
 use runtime::label::Compartments;
 use runtime::sync::Mutex;
-use runtime::{Entry, op, table};
+use runtime::{Entry, log_refused, op, table};
 use system::Component;
 
 /// The name service's own name.
@@ -127,6 +127,7 @@ pub fn publish(component: u16, name: &str, service: Owned, publisher: Publisher)
         }
         // A tainted component that published a name again would send a signal.
         if known.entry.is_some_and(is_alive) && !CALLERS.caller_may(0).change {
+            log_refused!("the name {name}");
             return Err(ParentError::Flow);
         }
         let old = known.entry.replace(service.leak());

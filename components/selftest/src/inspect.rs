@@ -153,6 +153,7 @@ fn only_look() -> Result<(), &'static str> {
         info::PORTAL,
         info::LOG,
         info::LOG_PROGRAMS,
+        info::LOG_REFUSED,
         info::SHAPE,
         info::CODE,
     ] {

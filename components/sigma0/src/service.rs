@@ -7,7 +7,7 @@ use idl::{Delegated, Reply, Request};
 use protocols::sigma0::{MOST_TICKETS, Sigma0Error, Sigma0Server};
 use runtime::label::Compartments;
 use runtime::server::Serve;
-use runtime::{Entry, message, op};
+use runtime::{Entry, log_refused, message, op};
 
 /// Where `roottask` finds the service in this domain's table.
 pub const PLACE: Entry = Entry(layout::FIRST_FREE);
@@ -29,7 +29,11 @@ static CALLERS: Compartments = Compartments::new();
 
 /// Refuses a tainted caller. An untainted domain may have lent it the entry, and would notice that we use it.
 fn judge() -> Result<(), Sigma0Error> {
-    if CALLERS.caller_may(0).change { Ok(()) } else { Err(Sigma0Error::Flow) }
+    if CALLERS.caller_may(0).change {
+        return Ok(());
+    }
+    log_refused!("memory for others");
+    Err(Sigma0Error::Flow)
 }
 
 /// The refusal of the nucleus as an error of this interface.

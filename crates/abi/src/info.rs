@@ -25,9 +25,17 @@ pub const PORTAL: u64 = 5;
 pub const CPU: u64 = 6;
 /// As [`LOG`], of the part for what programs say and die of.
 pub const LOG_PROGRAMS: u64 = 7;
-/// Bytes of the log's parts, [`LOG`] and [`LOG_PROGRAMS`]: each holds the last lines, as a ring. A debugger
+/// As [`LOG`], of the part for what labels forbade: `[TIME] FROM#NUMBER {0xHANDLE:LEVEL ...} -> TO#NUMBER`, and after that `: TEXT` of a
+/// server that judged by itself. The braces hold up to four entries of the send label, and are left out if it has none.
+pub const LOG_REFUSED: u64 = 10;
+/// Bytes of the log's parts, [`LOG`], [`LOG_PROGRAMS`] and [`LOG_REFUSED`]: each holds the last lines, as a ring. A debugger
 /// finds them, and after them a word for each with the bytes ever written, at the nucleus's symbol `report::log::LOG`.
-pub const LOG_PARTS: [usize; 2] = [12288, 12288];
+pub const LOG_PARTS: [usize; 3] = [12288, 12288, 4096];
+
+/// Whether a list is a part of the log.
+pub const fn is_log(list: u64) -> bool {
+    matches!(list, LOG | LOG_PROGRAMS | LOG_REFUSED)
+}
 /// One [`Shape`] record, of the first shape from the position on.
 pub const SHAPE: u64 = 8;
 /// One [`Code`] record. A position is the shape's number times 1,024 and the byte from which on.

@@ -472,5 +472,7 @@ pub const SERVICE_DEADLINE: u64 = 1;
 
 /// `LOG`: the line comes of a program's action, and a program could cause many.
 pub const ABOUT_PROGRAM: u64 = 1;
+/// `LOG`: the line says what a component refused to the domain that calls it, for its label.
+pub const ABOUT_REFUSED: u64 = 2;
 
 const _: () = assert!(RETURN == crate::layout::RETURN);

@@ -236,7 +236,8 @@ macro_rules! operations {
     }
     /// Appends bytes of the message area to the kernel log with the domain's name before them: to the part for nucleus and
     /// components, or, of a program (a domain that a component made, or one made by such), with its number after the name, to
-    /// that for programs. There, too, what a component says with `about` = [`ABOUT_PROGRAM`].
+    /// that for programs. There, too, what a component says with `about` = [`ABOUT_PROGRAM`]. With [`ABOUT_REFUSED`], a component that serves a call adds
+    /// a line about its caller to the part for what labels forbade.
     LOG log(bytes: Number, about: Number) -> Nothing, Light {
         BadArgument: "bytes above" MAX_LOG_BYTES;
         Flow: "the caller is tainted: its send label is not below {1}";

@@ -14,6 +14,7 @@ use crate::objects::{
     TRUSTED, Thread, USUAL, Wait,
 };
 use crate::pointer::{Held, Link, Nucleus, Ref};
+use crate::report::log;
 use abi::Error;
 use abi::layout::{ARCHIVE, ENTRY_BYTES, EXCEPTION, PAGE_FAULT, USER_END, WINDOWS, WINDOWS_END};
 use abi::rights::Kind;
@@ -85,7 +86,7 @@ fn judge_by(by: Ref<Activation>, other: Ref<Domain>, portal: Label) -> Result<()
     }
     let labels = own.labels();
     let judged = if own == other { Admission::Admitted } else { admit(own, &labels, &other.labels(), portal)? };
-    act_on(by, judged)
+    act_on(by, judged, Against::Domain(other))
 }
 
 /// Judges the use of an object with this label, whose entry has not cached the verdict. Use changes the object and sees the
@@ -95,7 +96,7 @@ fn judge_by(by: Ref<Activation>, other: Ref<Domain>, portal: Label) -> Result<()
 pub fn judge_object(by: Ref<Activation>, entry: Ref<Entry>, label: Label) -> Result<(), Stop> {
     let own = by.domain;
     go_on(by)?;
-    act_on(by, admit(own, &own.labels(), &both(label), OPEN)?)?;
+    act_on(by, admit(own, &own.labels(), &both(label), OPEN)?, Against::Thing("an object"))?;
     entry.allow(own, own);
     Ok(())
 }
@@ -116,15 +117,15 @@ pub fn go_on(by: Ref<Activation>) -> Result<(), Stop> {
     }
 }
 
-/// Acts on a verdict: continues, refuses, or raises the caller and restarts the operation.
+/// Acts on a verdict about a flow to a domain or to an object: continues, refuses, or raises the caller and restarts the operation.
 #[inline(never)]
-fn act_on(by: Ref<Activation>, admission: Admission) -> Result<(), Stop> {
+fn act_on(by: Ref<Activation>, admission: Admission, to: Against) -> Result<(), Stop> {
     match admission {
         Admission::Admitted => {
             forget_change(by);
             Ok(())
         }
-        Admission::Refused => Err(Error::Flow.into()),
+        Admission::Refused => Err(refuse(by.domain, to).into()),
         Admission::Raised(send) => {
             let own = by.domain;
             let labels = own.labels();
@@ -134,6 +135,67 @@ fn act_on(by: Ref<Activation>, admission: Admission) -> Result<(), Stop> {
         }
     }
 }
+
+/// A domain in a line of the log.
+fn named(domain: &Ref<Domain>) -> [log::Part<'_>; 3] {
+    [log::Part::Foreign(domain.name_bytes()), log::Part::Text("#"), log::Part::Number(domain.number)]
+}
+
+/// The first entries of a label, and how many they are.
+fn entries_of(payer: Ref<Domain>, label: Label) -> ([u64; log::ENTRIES], usize) {
+    let mut entries = [0; log::ENTRIES];
+    let count = labels::with(payer.held(), payer.account, |pool| {
+        pool.read(label, 0, &mut entries);
+        pool.entries(label)
+    });
+    (entries, (count as usize).min(log::ENTRIES))
+}
+
+/// What labels protect.
+#[derive(Clone, Copy)]
+pub enum Against {
+    /// A domain.
+    Domain(Ref<Domain>),
+    /// Something else, by its name.
+    Thing(&'static str),
+}
+
+/// Notes in the log that labels forbid a flow from a domain. Gives the error.
+#[cold]
+#[inline(never)]
+pub fn refuse(from: Ref<Domain>, to: Against) -> Error {
+    if log::may_refuse(from.held(), from.number) {
+        let (entries, count) = entries_of(from, from.labels().send);
+        let to = match &to {
+            Against::Domain(domain) => named(domain),
+            Against::Thing(name) => [log::Part::Text(name), NOTHING, NOTHING],
+        };
+        log::refused(from.held(), named(&from), &entries[..count], &to);
+    }
+    Error::Flow
+}
+
+/// Notes that a message with this label does not reach its receiver.
+#[inline(never)]
+pub fn note_message(receiver: Ref<Domain>, effective: Label) {
+    if log::may_refuse(receiver.held(), receiver.number) {
+        let (entries, count) = entries_of(receiver, effective);
+        let from = [log::Part::Text("a message"), NOTHING, NOTHING];
+        log::refused(receiver.held(), from, &entries[..count], &named(&receiver));
+    }
+}
+
+/// Notes what a server refuses to its caller.
+pub fn note_refusal(caller: Ref<Domain>, server: Ref<Domain>, text: &[u8]) {
+    if log::may_refuse(caller.held(), caller.number) {
+        let (entries, count) = entries_of(caller, caller.labels().send);
+        let [name, sign, number] = named(&server);
+        let to = [name, sign, number, log::Part::Text(": "), log::Part::Foreign(text)];
+        log::refused(server.held(), named(&caller), &entries[..count], &to);
+    }
+}
+
+const NOTHING: log::Part = log::Part::Text("");
 
 /// Set by [`switch_off`].
 static OFF: Nucleus<Cell<bool>> = Nucleus::new(Cell::new(false));

@@ -55,11 +55,11 @@ pub fn report(activation: Ref<Activation>, what: u64, position: u64) -> Result<u
             write(activation, info::Frames { total: total as u64, charged, free: free as u64, boot: boot as u64 });
             Ok(0)
         }
-        info::LOG | info::LOG_PROGRAMS => {
+        _ if info::is_log(list) => {
             // SAFETY: the message area is a page of the nucleus, in the direct map, and has room for `LOG_BYTES`.
             let area =
                 unsafe { core::slice::from_raw_parts_mut(activation.message_kernel as *mut u8, info::LOG_BYTES) };
-            Ok(log::read(held, if list == info::LOG { log::SYSTEM } else { log::PROGRAMS }, position, area))
+            Ok(log::read(held, log::part_of_list(list), position, area))
         }
         info::COUNTERS => {
             let longest = cpu::all(held).map(|cpu| (cpu.longest.get(), cpu.longest_by.get())).max();

@@ -57,7 +57,7 @@ fn judge_page(operands: &Operands, to: Ref<Domain>, rights: u64, grant: bool, pa
         return Ok(());
     }
     if !flows::may_both_share([own, to], [page.is_writable, rights & MAP_WRITE != 0], page.label)? {
-        return Err(Error::Flow.into());
+        return Err(flows::refuse(own, flows::Against::Domain(to)).into());
     }
     if page.label != PLAIN {
         own.shares_labelled.set(true);

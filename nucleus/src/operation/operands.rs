@@ -62,12 +62,15 @@ impl Operands {
     /// The entry for state of the nucleus that is to be changed. Labels are judged.
     pub fn nucleus(&self, word: usize, kind: Kind, rights: u8) -> Result<Ref<Entry>, Error> {
         let entry = self.entry(word, kind, rights)?;
-        flows::may_change(self.own()).map(|()| entry)
+        self.may_change_nucleus().map(|()| entry)
     }
     /// Checks that the caller has the machine with the right CONTROL, and may change it by its labels.
     pub fn controls_machine(&self) -> Result<(), Error> {
         self.own().entry(SPECIAL, Kind::Machine, rights::CONTROL)?;
-        flows::may_change(self.own())
+        self.may_change_nucleus()
+    }
+    fn may_change_nucleus(&self) -> Result<(), Error> {
+        flows::may_change(self.own()).map_err(|_| flows::refuse(self.own(), flows::Against::Thing("the machine")))
     }
     /// Judges an operation on `domain`, to which the entry refers: it is a flow in both directions.
     pub fn judged(&self, entry: Ref<Entry>, domain: Ref<Domain>) -> Result<Ref<Domain>, Stop> {

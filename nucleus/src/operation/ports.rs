@@ -148,7 +148,7 @@ fn receive(by: Ref<Activation>, inbox: Ref<Port>) -> Outcome {
         Ok(()) => {}
         // The label change that the message requires is refused: drops the message, unless another receiver took it
         // meanwhile.
-        Err(Stop::Refused(_)) if begun == number => return drop_oldest(by, inbox, member),
+        Err(Stop::Refused(_)) if begun == number => return refuse_oldest(by, inbox, member),
         Err(Stop::Refused(_)) if begun != 0 => {
             by.progress.update(|progress| progress & port::WOKEN);
             return Err(Stop::Repeat);
@@ -183,7 +183,7 @@ fn receive(by: Ref<Activation>, inbox: Ref<Port>) -> Outcome {
         // Several domains may receive at a shared port: there a message changes the labels of none.
         Ok((Delivery::Changes(send, receive), _)) if inbox.semaphore.is_shared.get() => {
             labels::release_all(own.account, &[send, receive]);
-            drop_oldest(by, inbox, member)
+            refuse_oldest(by, inbox, member)
         }
         Ok((Delivery::Changes(send, receive), _)) => {
             by.progress.update(|progress| progress & port::WOKEN | number);
@@ -192,9 +192,19 @@ fn receive(by: Ref<Activation>, inbox: Ref<Port>) -> Outcome {
                 Err(_) => drop_oldest(by, inbox, member),
             }
         }
-        Ok((Delivery::Refused, _)) | Err(Stop::Refused(_)) => drop_oldest(by, inbox, member),
+        Ok((Delivery::Refused, _)) => refuse_oldest(by, inbox, member),
+        Err(Stop::Refused(_)) => drop_oldest(by, inbox, member),
         Err(Stop::Repeat) => Err(Stop::Repeat),
     }
+}
+
+/// Drops the oldest message, which labels forbid, and notes that.
+#[inline(never)]
+fn refuse_oldest(by: Ref<Activation>, inbox: Ref<Port>, member: Ref<Port>) -> Outcome {
+    let message = member.oldest();
+    let labels = if message.is_plain.get() { PLAIN_MESSAGE } else { message.labels.get() };
+    flows::note_message(by.domain, labels.all()[0]);
+    drop_oldest(by, inbox, member)
 }
 
 /// Drops the oldest message, and restarts the operation for the next one.

@@ -11,7 +11,7 @@ use crate::pointer::{Held, Ref};
 use crate::report::log::{self as kernel_log, PROGRAMS, Part, SYSTEM};
 use crate::report::trace;
 use abi::layout::MAX_TABLE_ENTRIES;
-use abi::op::ABOUT_PROGRAM;
+use abi::op::{ABOUT_PROGRAM, ABOUT_REFUSED};
 use abi::rights::{self, Kind};
 use abi::{Error, MAX_LOG_BYTES, MAX_SLICE_MICROSECONDS, NEVER, PRIORITIES, op};
 
@@ -211,16 +211,20 @@ pub fn log(held: Held, bytes: u64, about: u64) -> Reply {
     if bytes as usize > MAX_LOG_BYTES {
         return Err(Error::BadArgument).into();
     }
-    if let Err(error) = flows::may_change(activation.domain) {
-        return Err(error).into();
+    if flows::may_change(activation.domain).is_err() {
+        return Err(flows::refuse(activation.domain, flows::Against::Thing("the log"))).into();
     }
     // SAFETY: the message area is a page of the nucleus, in the direct map, with room for `MAX_LOG_BYTES`.
     let text = unsafe { core::slice::from_raw_parts(activation.message_kernel as *const u8, bytes as usize) };
     let text = text.strip_suffix(b"\n").unwrap_or(text);
     trace::log(activation, text);
-    let (domain, text) = (activation.domain, [Part::Text(": "), Part::Foreign(text)]);
+    let (domain, text_of_line) = (activation.domain, text);
+    let text = [Part::Text(": "), Part::Foreign(text)];
     let name = Part::Foreign(domain.name_bytes());
-    if domain.is_program() {
+    let caller = activation.caller.get().filter(|_| about == ABOUT_REFUSED && !domain.is_program());
+    if let Some(caller) = caller {
+        flows::note_refusal(caller.domain, domain, text_of_line);
+    } else if domain.is_program() {
         // Programs may have equal names, or the name of a component, so the line has the domain's number.
         kernel_log::line_in(held, PROGRAMS, &[name, Part::Text("#"), Part::Number(domain.number)], &text);
     } else {

@@ -30,7 +30,7 @@ fn step(by: Ref<Activation>, entry: Ref<Entry>) -> Outcome {
             flows::go_on(by)?;
             entry.check_rights(rights::WRITE)?;
             if !flows::may_change_object(own, label)? {
-                return Err(Error::Flow.into());
+                return Err(flows::refuse(own, flows::Against::Thing("an object")).into());
             }
             semaphore.signal();
             return Ok(0);

@@ -186,7 +186,7 @@ pub fn counters() -> Result<Vec<(&'static str, u64)>, Refusal> {
     Ok(reported.first().map_or_else(Vec::new, named))
 }
 
-/// A part of the kernel log (`info::LOG`, `info::LOG_PROGRAMS`) from a position on, piece by piece; gives the position
+/// A part of the kernel log (`info::LOG` and so on) from a position on, piece by piece; gives the position
 /// after it.
 pub fn log(part: u64, mut position: u64, mut take: impl FnMut(&[u8])) -> Result<u64, Refusal> {
     let mut bytes = [0; 1024];

@@ -167,7 +167,14 @@ fn limits_of_the_nucleus(growth: &Growth) -> Result<Vec<Row>> {
         row("accounts in accounts", [number(abi::MAX_ACCOUNT_DEPTH)]),
         row("domains made by domains", [number(abi::MAX_NESTING)]),
         row("entries of a table", [number(layout::MAX_TABLE_ENTRIES)]),
-        row("kernel log", [format!("{} KiB of nucleus and components", log[0]), format!("{} KiB of programs", log[1])]),
+        row(
+            "kernel log",
+            [
+                format!("{} KiB of nucleus and components", log[0]),
+                format!("{} KiB of programs", log[1]),
+                format!("{} KiB of what labels forbade", log[2]),
+            ],
+        ),
         row("regions of RAM", [number(boot::MAX_REGIONS)]),
         row("RAM", [format!("{} GiB", ram.number("RAM_END")? >> 30)]),
     ])

@@ -32,7 +32,7 @@ use crate::table::child::{Child, PLACE, Program, Step, Unit, on_semaphore, opera
 use crate::table::places::RETURN;
 
 /// An untainted child at a port where others receive, too, with a message that would taint it.
-fn taints_nobody(world: &World) -> Outcome<String> {
+fn taints_nobody(world: &World) -> Outcome<(String, u64)> {
     let port = Target::new(world, OperandKind::Port, Side::Usual)?.ok_or("no port")?;
     let (_account, child) = world.paid_child(Side::Usual)?;
     let takes = Entry(port.give(&child)? as usize);
@@ -41,7 +41,7 @@ fn taints_nobody(world: &World) -> Outcome<String> {
     let sends = port.entry.as_ref().ok_or("no port")?.entry();
     port::send(sends, &[], &Options { contaminate: Some(taint.entry()), ..Options::default() }).map_err(text)?;
     let receive = on_semaphore(takes, [numbers::RECEIVE, 0, 0, 0, 0, 0]);
-    Ok(named(&[does(&child, &[receive])?]))
+    Ok((named(&[does(&child, &[receive])?]), number_of(&child)?))
 }
 
 /// P and V on an untainted semaphore that a tainted child got with a message.
@@ -241,7 +241,7 @@ fn reported(world: &World) -> Outcome<String> {
     let mut counts = Vec::new();
     for who in [Side::Usual, Side::Tainted] {
         let (_account, child) = world.paid_child(who)?;
-        let begin = format!("] domain {} ", op::domain_number(child.domain.entry()).map_err(text)?);
+        let begin = format!("] domain {} ", number_of(&child)?);
         let _writes = child.start(Program::Write).map_err(text)?;
         runtime::thread::sleep(20_000_000).map_err(text)?;
         if !child.has_died() {
@@ -253,12 +253,49 @@ fn reported(world: &World) -> Outcome<String> {
     Ok(format!("{} and {} lines", counts[0], counts[1]))
 }
 
-/// Both parts of the log.
+/// Lines about what labels forbid to a tainted domain: to write a line, to call an untainted one, and that a message taints an untainted one. Then
+/// whether the first one is a V for whoever waits for lines of the log.
+fn refused(world: &World) -> Outcome<String> {
+    let notices = Owned::new(op::semaphore_new(Entry::OWN, 0).map_err(text)?);
+    op::machine_log_semaphore(MACHINE, notices.entry()).map_err(text)?;
+    let mut counts = Vec::new();
+    let mut count = |from: &str, to: &str| {
+        let log = String::from_utf8_lossy(&bytes_of(&[info::LOG_REFUSED])).into_owned();
+        let line = format!("{from} -> {to}");
+        counts.push(log.lines().filter(|known| known.ends_with(&line)).count());
+    };
+    let name = |number: u64| format!("victim#{number}");
+    let handle = format!("{{{:#x}", world.handle);
+    let (_account, child) = world.paid_child(Side::Tainted)?;
+    does(&child, &[operation(numbers::LOG, [0; 6])])?;
+    let notified = if op::p(notices.entry(), 0).is_ok() { "notified" } else { "not notified" };
+    count(&format!("] {} {handle}:3}}", name(number_of(&child)?)), "the log");
+    let (_account, child) = world.paid_child(Side::Tainted)?;
+    let (_other, other) = world.paid_child(Side::Usual)?;
+    let (_service, portal) = other.portal_for(&child).map_err(text)?;
+    does(&child, &[on_semaphore(portal, [RETURN, 0, 0, 0, 0, 0])])?;
+    count(&format!("] {} {handle}:3}}", name(number_of(&child)?)), &name(number_of(&other)?));
+    count(&format!("] a message {handle}:2}}"), &name(taints_nobody(world)?.1));
+    let [line, call, message] = counts[..] else { return Err("too few".into()) };
+    Ok(format!("{line}, {call}, {message}, {notified}"))
+}
+
+/// The number of its domain.
+fn number_of(child: &Child) -> Outcome<u64> {
+    op::domain_number(child.domain.entry()).map_err(text)
+}
+
+/// The parts of the log for lines that everybody sees.
 fn log_bytes() -> Vec<u8> {
+    bytes_of(&[info::LOG, info::LOG_PROGRAMS])
+}
+
+/// Parts of the log.
+fn bytes_of(parts: &[u64]) -> Vec<u8> {
     let mut log = Vec::new();
-    for part in [info::LOG, info::LOG_PROGRAMS] {
+    for part in parts {
         let mut position = 0;
-        while let Ok(next) = op::info(MACHINE, part, position, |bytes, next| {
+        while let Ok(next) = op::info(MACHINE, *part, position, |bytes, next| {
             log.extend_from_slice(bytes);
             next
         }) && next != position
@@ -508,7 +545,7 @@ pub fn lines() -> Vec<(&'static str, Outcome<String>)> {
         ("RECEIVE and SEND of a tainted domain at a tainted port", ports(&world, Tainted, Tainted)),
         ("RECEIVE and SEND of a tainted domain at an untainted port", ports(&world, Tainted, Usual)),
         ("RECEIVE and SEND of an untainted domain at a tainted port", ports(&world, Usual, Tainted)),
-        ("a message that would taint one of several possible receivers", taints_nobody(&world)),
+        ("a message that would taint one of several possible receivers", taints_nobody(&world).map(|(ends, _)| ends)),
         ("P and V of a tainted domain on an untainted semaphore that came with a message", came_along(&world)),
         ("a wait while its domain is tainted", wait_cut(&world, OperandKind::Semaphore)),
         ("a wait at a port while its domain is tainted", wait_cut(&world, OperandKind::Port)),
@@ -543,6 +580,7 @@ pub fn lines() -> Vec<(&'static str, Outcome<String>)> {
         ("to be tainted as the handler of exceptions accepts, and as it does not", handled(&world)),
         ("a line of an untainted domain in the log, and of a tainted one", log(&world)),
         ("the log on a fault of an untainted domain, and of a tainted one", reported(&world)),
+        ("lines about a line, a call and a message that labels forbid, and a notice of them", refused(&world)),
         ("memory from an untainted account, and from a tainted one", draws()),
         ("a dead domain for an untainted one: untainted, and tainted", dead(&world)),
         (
