@@ -26,9 +26,9 @@ impl server::ServeWord for Asks {
     }
 }
 
-/// Our send label gets so many handles of nobody's, with the level that all accept.
-pub fn taint(count: u64) -> Result<(), Error> {
-    (0..count).try_for_each(|of| op::label_send(number(of, 0), level::TWO))
+/// Our send label gets handles of nobody's of these numbers, with the level that all accept.
+pub fn taint(first: u64, end: u64) -> Result<(), Error> {
+    (first..end).try_for_each(|of| op::label_send(number(of, 0), level::TWO))
 }
 
 /// A label of [`MANY`] handles, of the peer.

@@ -158,7 +158,7 @@ pub fn first_call_tainted<const HANDLES: u64>() -> Result<Row, String> {
     let words = words()?;
     // It goes on when the first handle has ended the call.
     let _ = PEER.taint(HANDLES);
-    taint(HANDLES).map_err(|error| error.to_string())?;
+    taint(0, HANDLES).map_err(|error| error.to_string())?;
     let ends = op::clock() + PATIENCE;
     while call(&words).is_err() && op::clock() < ends {
         thread::sleep(PATIENCE / 1_000).map_err(|error| error.to_string())?;

@@ -124,6 +124,7 @@ const BENCHMARKS: &[(&str, Benchmark)] = &[
     ("ping-pong", crossings::ping_pong),
     ("port", ports::ping_pong),
     ("port-send", ports::send),
+    ("port-send-waiting", ports::send_waiting),
     ("yield", crossings::yield_to_peer),
     ("thread", objects::thread),
     ("spawn", objects::spawn),
@@ -171,6 +172,7 @@ const BENCHMARKS: &[(&str, Benchmark)] = &[
 
 /// Those that leave us with large labels: each is measured in a process of its own.
 const ALONE: &[(&str, Benchmark)] = &[
+    ("port-labels", ports::ping_pong_labelled),
     ("label-first-call-16", labels::first_call::<16>),
     ("label-first-call-300", labels::first_call::<300>),
     ("label-first-call-owner", labels::first_call_of_owner::<300>),

@@ -320,7 +320,7 @@ impl PeerServer for Server {
     }
 
     fn taint(&self, _badge: u64, count: u64) -> Result<(), PeerError> {
-        asked::taint(count).map_err(|_| PeerError::Failed)
+        asked::taint(0, count).map_err(|_| PeerError::Failed)
     }
 
     fn leave(&self, _badge: u64) -> Result<(), PeerError> {

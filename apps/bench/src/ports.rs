@@ -1,13 +1,18 @@
 //! Messages through ports.
 
 use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::sync::atomic::{AtomicU64, Ordering};
 
 use idl::Delegate;
 use runtime::abi::{NEVER, level, rights};
+use runtime::arch::ticks;
 use runtime::entry::{Entry, Owned};
-use runtime::op::{self, LabelFrom};
+use runtime::op::{self, LabelFrom, Schedule};
 use runtime::port::{self, Port};
+use runtime::thread::{self, Thread};
 
+use crate::asked::taint;
 use crate::crossings::refused;
 use crate::measure::{Row, average, dispatches};
 use crate::peer::{self, PEER, PORT as SIZE};
@@ -17,6 +22,8 @@ const WARM_UP: u64 = 100;
 
 /// Words of a message.
 const WORDS: usize = SIZE.bytes / 8;
+/// Nanoseconds after which whoever is to wait does.
+const PAUSE: u64 = 1_000_000;
 /// The content of a message.
 const BLOCK: [u64; WORDS] = [0x5a5a; _];
 
@@ -68,4 +75,79 @@ pub fn send() -> Result<Row, String> {
     let all = [delivered, refused, dropped];
     let spread = all.iter().max().zip(all.iter().min()).map_or(0, |(most, least)| most - least);
     Ok(Row::instructions(spread).with("delivered", delivered).with("refused", refused).with("full", dropped))
+}
+
+/// Messages that came to [`takes`].
+static TAKEN: AtomicU64 = AtomicU64::new(0);
+
+/// Takes messages of a port until it is gone.
+fn takes(port: usize) {
+    while port::receive_words::<WORDS>(Entry(port), NEVER).is_ok() {
+        TAKEN.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// By how much the cost of sending differs while a thread of lower priority waits for messages: to a port whose label admits the message, and to
+/// one whose label refuses it. With an empty queue, as somebody waits.
+pub fn send_waiting() -> Result<Row, String> {
+    const SAMPLES: u64 = 20;
+    const LOW: Schedule = Schedule { priority: 0, slice: 10_000 };
+    TAKEN.store(0, Ordering::Relaxed);
+    let none = Owned::new(op::label_new(LabelFrom::Level(level::ZERO)).map_err(text)?);
+    let mut costs = [0; 2];
+    for (cost, label) in costs.iter_mut().zip([None, Some(none.entry())]) {
+        let port = Port::new(Entry::OWN, SIZE, label, None, 0).map_err(text)?;
+        let waits = Thread::start_with(takes, port.entry().0, LOW).map_err(text)?;
+        let mut samples = Vec::new();
+        for _ in 0..SAMPLES {
+            // It waits again.
+            thread::sleep(PAUSE).map_err(text)?;
+            let start = ticks();
+            port::send_words(port.entry(), &BLOCK).map_err(text)?;
+            samples.push(ticks() - start);
+        }
+        thread::sleep(PAUSE).map_err(text)?;
+        samples.sort_unstable();
+        *cost = samples[samples.len() / 2];
+        drop(port);
+        waits.join();
+    }
+    let taken = TAKEN.load(Ordering::Relaxed);
+    if taken != SAMPLES {
+        return Err(alloc::format!("{taken} messages came"));
+    }
+    let [delivered, refused] = costs;
+    Ok(Row::instructions(delivered.abs_diff(refused)).with("delivered", delivered).with("refused", refused))
+}
+
+/// Handles in the labels of both.
+const HANDLES: u64 = 1000;
+/// Messages between two changes of labels.
+const BETWEEN: u64 = 100;
+
+/// As [`ping_pong`], of domains whose send labels have a thousand handles. Before every hundredth message ours gets one more, and so does the peer's by that message.
+/// This program is started for it alone.
+pub fn ping_pong_labelled() -> Result<Row, String> {
+    const ROUNDS: u64 = 1000;
+    peer::start()?;
+    let back = Port::new(Entry::OWN, SIZE, None, None, 0).map_err(text)?;
+    let delegate = Delegate::entry(back.entry().0, rights::WRITE | rights::COPY);
+    let there = Owned::new(PEER.port(delegate).map_err(text)?.into());
+    PEER.echo(ROUNDS + BETWEEN).map_err(text)?;
+    let mut block = BLOCK;
+    let (mut count, mut handles) = (0, HANDLES);
+    taint(0, HANDLES).map_err(text)?;
+    let mut round = || {
+        if count % BETWEEN == 0 {
+            taint(handles, handles + 1).unwrap_or_else(|_| refused());
+            handles += 1;
+        }
+        count += 1;
+        port::send_words(there.entry(), &block).unwrap_or_else(|_| refused());
+        (_, block) = port::receive_words(back.entry(), NEVER).unwrap_or_else(|_| refused());
+    };
+    (0..BETWEEN).for_each(|_| round());
+    let value = average(ROUNDS, round);
+    // There were even numbers of rounds, each of which inverts the first word.
+    if block == BLOCK { Ok(Row::instructions(value).of(ROUNDS)) } else { Err("a wrong answer".into()) }
 }

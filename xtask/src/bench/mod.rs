@@ -21,6 +21,7 @@ mod report;
 mod results;
 mod several;
 pub mod show;
+mod unlabelled;
 
 use crate::build::Checks;
 use crate::code::{self, File};
@@ -130,7 +131,8 @@ fn on(project: &Project, options: &BenchOptions) -> Result<Results> {
     }
     install::emulator(isa)?;
     let mut measured = network::measure_on_cairn(project, &budgets)?;
-    let elsewhere = |name: &str| network::ROWS.contains(&name) || several::ROWS.contains(&name);
+    let elsewhere =
+        |name: &str| network::ROWS.contains(&name) || several::ROWS.contains(&name) || unlabelled::has(name);
     if budgets.iter().any(|budget| !elsewhere(&budget.name)) {
         measured.extend(measure(project, options)?);
     }
@@ -138,6 +140,12 @@ fn on(project: &Project, options: &BenchOptions) -> Result<Results> {
     let of_several = |name: &str| budgets.iter().any(|budget| budget.name == name);
     let of_several = several::measure(project, &system, &of_several, &measured);
     measured.extend(of_several.rows);
+    measured.extend(unlabelled::measure(
+        project,
+        &system,
+        &|name| budgets.iter().any(|budget| budget.name == name),
+        &measured,
+    )?);
     let mut notes = of_several.notes;
     if wanted(several::SPEED_UP) {
         notes.extend(several::speed_up(project, &system));
@@ -222,7 +230,7 @@ pub fn costs_of_a_call(project: &Project) -> Result<[Vec<String>; 2]> {
 
 /// Instructions of a request for [`PAGE`], as a row has them.
 pub fn http_get(project: &Project) -> Result<u64> {
-    let rows = network::measure_rows(project, &|name| name == network::HTTP_GET)?;
+    let rows = network::measure_rows(project, Machine::new(MEMORY), &|name| name == network::HTTP_GET)?;
     find(&rows, network::HTTP_GET).map(|row| row.value).context("a request was not measured")
 }
 

@@ -309,18 +309,24 @@ fn median(mut counts: Vec<Counts>) -> Counts {
 
 /// Measures those rows of the network that have a budget.
 pub fn measure_on_cairn(project: &Project, budgets: &[Budget]) -> Result<Vec<Measurement>> {
-    measure_rows(project, &|name| ROWS.contains(&name) && budgets.iter().any(|budget| budget.name == name))
+    measure_rows(project, Machine::new(MEMORY), &|name| {
+        ROWS.contains(&name) && budgets.iter().any(|budget| budget.name == name)
+    })
 }
 
-/// Measures these rows of the network.
-pub fn measure_rows(project: &Project, wanted: &(dyn Fn(&str) -> bool + Sync)) -> Result<Vec<Measurement>> {
+/// Measures these rows of the network on such a machine.
+pub fn measure_rows(
+    project: &Project,
+    machine: Machine,
+    wanted: &(dyn Fn(&str) -> bool + Sync),
+) -> Result<Vec<Measurement>> {
     if !ROWS.iter().any(|name| wanted(name)) {
         return Ok(Vec::new());
     }
     let (_, image) = system_of_requests(project, Some(NETWORK_COMMAND))?;
     let plugin = Plugin::make(project)?.watching(&Places::of_nucleus(&read(&image.elf)?)?)?;
     let limit = Duration::from_secs_f64(SECONDS);
-    measure(image, Machine::new(MEMORY), &plugin, limit, wanted)
+    measure(image, machine, &plugin, limit, wanted)
 }
 
 /// The default system with what serves the clients of this module, once the commands run it.

@@ -89,7 +89,7 @@ fn value(project: &Project, system: &System, cpus: u32, command: &str, row: &str
 
 /// The row that says what something costs with several CPUs, in per cent of what it costs with one; of several such
 /// things the dearest counts.
-fn share(name: &str, pairs: &[(&str, u64, &str, u64)]) -> Result<Measurement> {
+pub fn share(name: &str, pairs: &[(&str, u64, &str, u64)]) -> Result<Measurement> {
     let (mut most, mut counts) = (0, BTreeMap::new());
     for &(with_one, one, with_several, several) in pairs {
         ensure!(one > 0, "{name}: nothing was counted on one CPU");
