@@ -26,7 +26,7 @@ pub const CPU: u64 = 6;
 /// As [`LOG`], of the part for what programs say and die of.
 pub const LOG_PROGRAMS: u64 = 7;
 /// As [`LOG`], of the part for what labels forbade: `[TIME] FROM#NUMBER {0xHANDLE:LEVEL ...} -> TO#NUMBER`, and after that `: TEXT` of a
-/// server that judged by itself. The braces hold up to four entries of the send label, and are left out if it has none.
+/// server that judged by itself. The braces have at most four entries of the send label, and are left out if it has none.
 pub const LOG_REFUSED: u64 = 10;
 /// Bytes of the log's parts, [`LOG`], [`LOG_PROGRAMS`] and [`LOG_REFUSED`]: each holds the last lines, as a ring. A debugger
 /// finds them, and after them a word for each with the bytes ever written, at the nucleus's symbol `report::log::LOG`.

@@ -14,7 +14,7 @@ use crate::objects::{
     TRUSTED, Thread, USUAL, Wait,
 };
 use crate::pointer::{Held, Link, Nucleus, Ref};
-use crate::report::log;
+use crate::report::forbidden::{Against, refuse};
 use abi::Error;
 use abi::layout::{ARCHIVE, ENTRY_BYTES, EXCEPTION, PAGE_FAULT, USER_END, WINDOWS, WINDOWS_END};
 use abi::rights::Kind;
@@ -135,67 +135,6 @@ fn act_on(by: Ref<Activation>, admission: Admission, to: Against) -> Result<(), 
         }
     }
 }
-
-/// A domain in a line of the log.
-fn named(domain: &Ref<Domain>) -> [log::Part<'_>; 3] {
-    [log::Part::Foreign(domain.name_bytes()), log::Part::Text("#"), log::Part::Number(domain.number)]
-}
-
-/// The first entries of a label, and how many they are.
-fn entries_of(payer: Ref<Domain>, label: Label) -> ([u64; log::ENTRIES], usize) {
-    let mut entries = [0; log::ENTRIES];
-    let count = labels::with(payer.held(), payer.account, |pool| {
-        pool.read(label, 0, &mut entries);
-        pool.entries(label)
-    });
-    (entries, (count as usize).min(log::ENTRIES))
-}
-
-/// What labels protect.
-#[derive(Clone, Copy)]
-pub enum Against {
-    /// A domain.
-    Domain(Ref<Domain>),
-    /// Something else, by its name.
-    Thing(&'static str),
-}
-
-/// Notes in the log that labels forbid a flow from a domain. Gives the error.
-#[cold]
-#[inline(never)]
-pub fn refuse(from: Ref<Domain>, to: Against) -> Error {
-    if log::may_refuse(from.held(), from.number) {
-        let (entries, count) = entries_of(from, from.labels().send);
-        let to = match &to {
-            Against::Domain(domain) => named(domain),
-            Against::Thing(name) => [log::Part::Text(name), NOTHING, NOTHING],
-        };
-        log::refused(from.held(), named(&from), &entries[..count], &to);
-    }
-    Error::Flow
-}
-
-/// Notes that a message with this label does not reach its receiver.
-#[inline(never)]
-pub fn note_message(receiver: Ref<Domain>, effective: Label) {
-    if log::may_refuse(receiver.held(), receiver.number) {
-        let (entries, count) = entries_of(receiver, effective);
-        let from = [log::Part::Text("a message"), NOTHING, NOTHING];
-        log::refused(receiver.held(), from, &entries[..count], &named(&receiver));
-    }
-}
-
-/// Notes what a server refuses to its caller.
-pub fn note_refusal(caller: Ref<Domain>, server: Ref<Domain>, text: &[u8]) {
-    if log::may_refuse(caller.held(), caller.number) {
-        let (entries, count) = entries_of(caller, caller.labels().send);
-        let [name, sign, number] = named(&server);
-        let to = [name, sign, number, log::Part::Text(": "), log::Part::Foreign(text)];
-        log::refused(server.held(), named(&caller), &entries[..count], &to);
-    }
-}
-
-const NOTHING: log::Part = log::Part::Text("");
 
 /// Set by [`switch_off`].
 static OFF: Nucleus<Cell<bool>> = Nucleus::new(Cell::new(false));

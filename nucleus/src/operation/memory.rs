@@ -6,6 +6,7 @@ use crate::memory::mapping::{Shown, check_flexpage, check_rights, draw as draw_p
 use crate::memory::space;
 use crate::objects::{Domain, Outcome, PLAIN, STEPS, Stop};
 use crate::pointer::Ref;
+use crate::report::forbidden::{Against, refuse};
 use abi::rights::{self, Kind, MAP_EXECUTE, MAP_GRANT, MAP_READ, MAP_WRITE, UNMAP_SELF};
 use abi::{Error, PAGE_BYTES};
 
@@ -57,7 +58,7 @@ fn judge_page(operands: &Operands, to: Ref<Domain>, rights: u64, grant: bool, pa
         return Ok(());
     }
     if !flows::may_both_share([own, to], [page.is_writable, rights & MAP_WRITE != 0], page.label)? {
-        return Err(flows::refuse(own, flows::Against::Domain(to)).into());
+        return Err(refuse(own, Against::Domain(to)).into());
     }
     if page.label != PLAIN {
         own.shares_labelled.set(true);

@@ -6,6 +6,7 @@ use crate::memory::portals::PLACES_LOOKED_AT;
 use crate::memory::{frames, labels};
 use crate::objects::{Account, Activation, Domain, Entry, PLAIN, Semaphore, Stop, Thread};
 use crate::pointer::{Held, Ref};
+use crate::report::forbidden::{Against, refuse};
 use abi::Error;
 use abi::layout::{MAX_TABLE_ENTRIES, SPECIAL};
 use abi::rights::{self, Kind};
@@ -70,7 +71,7 @@ impl Operands {
         self.may_change_nucleus()
     }
     fn may_change_nucleus(&self) -> Result<(), Error> {
-        flows::may_change(self.own()).map_err(|_| flows::refuse(self.own(), flows::Against::Thing("the machine")))
+        flows::may_change(self.own()).map_err(|_| refuse(self.own(), Against::Thing("the machine")))
     }
     /// Judges an operation on `domain`, to which the entry refers: it is a flow in both directions.
     pub fn judged(&self, entry: Ref<Entry>, domain: Ref<Domain>) -> Result<Ref<Domain>, Stop> {

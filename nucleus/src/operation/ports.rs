@@ -9,6 +9,7 @@ use crate::memory::labels;
 use crate::memory::portals::check_copy;
 use crate::objects::{Activation, Entry, Outcome, PLAIN, PLAIN_MESSAGE, Port, Reply, Stop};
 use crate::pointer::Ref;
+use crate::report::forbidden;
 use abi::layout::ENTRY_BYTES;
 use abi::rights::{self, Kind};
 use abi::{Error, op};
@@ -203,7 +204,7 @@ fn receive(by: Ref<Activation>, inbox: Ref<Port>) -> Outcome {
 fn refuse_oldest(by: Ref<Activation>, inbox: Ref<Port>, member: Ref<Port>) -> Outcome {
     let message = member.oldest();
     let labels = if message.is_plain.get() { PLAIN_MESSAGE } else { message.labels.get() };
-    flows::note_message(by.domain, labels.all()[0]);
+    forbidden::message(by.domain, labels.all()[0]);
     drop_oldest(by, inbox, member)
 }
 

@@ -8,6 +8,7 @@ use crate::cpus::{cpu, special, timer};
 use crate::memory::mapping;
 use crate::objects::{Domain, Outcome, Reply, Runs, SavedFrame, State, Stop, Thread, Wait, is_seat, owns_all};
 use crate::pointer::{Held, Ref};
+use crate::report::forbidden::{self, Against, refuse};
 use crate::report::log::{self as kernel_log, PROGRAMS, Part, SYSTEM};
 use crate::report::trace;
 use abi::layout::MAX_TABLE_ENTRIES;
@@ -212,23 +213,23 @@ pub fn log(held: Held, bytes: u64, about: u64) -> Reply {
         return Err(Error::BadArgument).into();
     }
     if flows::may_change(activation.domain).is_err() {
-        return Err(flows::refuse(activation.domain, flows::Against::Thing("the log"))).into();
+        return Err(refuse(activation.domain, Against::Thing("the log"))).into();
     }
     // SAFETY: the message area is a page of the nucleus, in the direct map, with room for `MAX_LOG_BYTES`.
     let text = unsafe { core::slice::from_raw_parts(activation.message_kernel as *const u8, bytes as usize) };
     let text = text.strip_suffix(b"\n").unwrap_or(text);
     trace::log(activation, text);
-    let (domain, text_of_line) = (activation.domain, text);
-    let text = [Part::Text(": "), Part::Foreign(text)];
+    let domain = activation.domain;
+    let line = [Part::Text(": "), Part::Foreign(text)];
     let name = Part::Foreign(domain.name_bytes());
     let caller = activation.caller.get().filter(|_| about == ABOUT_REFUSED && !domain.is_program());
     if let Some(caller) = caller {
-        flows::note_refusal(caller.domain, domain, text_of_line);
+        forbidden::by_server(caller.domain, domain, text);
     } else if domain.is_program() {
         // Programs may have equal names, or the name of a component, so the line has the domain's number.
-        kernel_log::line_in(held, PROGRAMS, &[name, Part::Text("#"), Part::Number(domain.number)], &text);
+        kernel_log::line_in(held, PROGRAMS, &[name, Part::Text("#"), Part::Number(domain.number)], &line);
     } else {
-        kernel_log::line_in(held, if about == ABOUT_PROGRAM { PROGRAMS } else { SYSTEM }, &[name], &text);
+        kernel_log::line_in(held, if about == ABOUT_PROGRAM { PROGRAMS } else { SYSTEM }, &[name], &line);
     }
     if cpu::this(held).preempt.get() {
         dispatch::preempt_after_operation(held)

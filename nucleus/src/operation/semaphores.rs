@@ -6,6 +6,7 @@ use crate::cpus::assembly;
 use crate::memory::labels;
 use crate::objects::{Activation, Entry, Outcome, PLAIN, Reply, Semaphore, Stop};
 use crate::pointer::Ref;
+use crate::report::forbidden::{Against, refuse};
 use abi::layout::ENTRY_BYTES;
 use abi::{Error, op, rights};
 
@@ -30,7 +31,7 @@ fn step(by: Ref<Activation>, entry: Ref<Entry>) -> Outcome {
             flows::go_on(by)?;
             entry.check_rights(rights::WRITE)?;
             if !flows::may_change_object(own, label)? {
-                return Err(flows::refuse(own, flows::Against::Thing("an object")).into());
+                return Err(refuse(own, Against::Thing("an object")).into());
             }
             semaphore.signal();
             return Ok(0);

@@ -14,7 +14,7 @@ pub const SYSTEM: usize = 0;
 /// The part for programs.
 pub const PROGRAMS: usize = 1;
 /// The part for what labels forbade.
-const REFUSED: usize = 2;
+pub const REFUSED: usize = 2;
 
 /// The part that a list of [`abi::info`] gives.
 pub fn part_of_list(list: u64) -> usize {
@@ -38,18 +38,12 @@ struct Log {
     written: [Cell<u64>; LOG_PARTS.len()],
     /// V on it whenever a line is appended.
     semaphore: Cell<Link<Semaphore>>,
-    /// Numbers of the domains about which the last lines of the part [`REFUSED`] were, and how many.
-    refused: Cell<[(u64, u64); RECENT]>,
-    /// Which of them is replaced next.
-    next: Cell<usize>,
 }
 
 static LOG: Nucleus<Log> = Nucleus::new(Log {
     bytes: Cell::new([0; BYTES]),
     written: [const { Cell::new(0) }; LOG_PARTS.len()],
     semaphore: Cell::new(None),
-    refused: Cell::new([(u64::MAX, 0); RECENT]),
-    next: Cell::new(0),
 });
 
 /// A part of the log.
@@ -267,44 +261,6 @@ pub fn line_in(held: Held, part: usize, parts: &[Part], more: &[Part]) {
     if let Some(semaphore) = LOG.get(held).semaphore.get().filter(|_| part != REFUSED) {
         semaphore.signal();
     }
-}
-
-/// Domains of which it is known how many lines there are.
-const RECENT: usize = 8;
-/// Most lines about one of them: a domain that asks again and again displaces little of what others were refused.
-const MOST_LINES: u64 = 8;
-
-/// Whether there may be a line about what labels forbade to the domain with this number.
-pub fn may_refuse(held: Held, number: u64) -> bool {
-    let log = LOG.get(held);
-    let recent = log.refused.as_array_of_cells();
-    let place = recent.iter().find(|place| place.get().0 == number).unwrap_or_else(|| {
-        let next = log.next.replace((log.next.get() + 1) % RECENT);
-        recent[next].set((number, 0));
-        &recent[next]
-    });
-    let (_, lines) = place.get();
-    place.set((number, lines.saturating_add(1)));
-    lines < MOST_LINES
-}
-
-/// Entries of a label that a line shows.
-pub const ENTRIES: usize = 4;
-
-/// Appends a line about a flow that labels forbid, from what has these entries in its send label.
-pub fn refused(held: Held, from: [Part; 3], entries: &[u64], to: &[Part]) {
-    const LEVELS: [&str; 5] = [":*", ":0", ":1", ":2", ":3"];
-    let mut parts = [Part::Text(""); 3 + 3 * ENTRIES + 2];
-    parts[..3].copy_from_slice(&from);
-    let mut used = 3;
-    for (number, entry) in entries.iter().enumerate() {
-        let level = LEVELS.get((entry & 7) as usize).copied().unwrap_or_default();
-        let before = Part::Text(if number == 0 { " {" } else { " " });
-        parts[used..used + 3].copy_from_slice(&[before, Part::Hex(entry >> 3), Part::Text(level)]);
-        used += 3;
-    }
-    parts[used] = Part::Text(if entries.is_empty() { " -> " } else { "} -> " });
-    line_in(held, REFUSED, &parts[..=used], to);
 }
 
 /// Sets the semaphore that gets a V whenever the log grows.
