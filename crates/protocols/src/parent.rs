@@ -32,6 +32,9 @@ pub const DECLARED: u8 = 0;
 /// A record of `compartments`: one that a program has when the shell starts it.
 pub const OF_PROGRAM: u8 = 1;
 
+/// A record of `compartments`: `admin`, which is always there and has no files; value = 8 · handle + level 0.
+pub const ADMIN: u8 = 2;
+
 /// Names that one program can have.
 pub const MAX_PROGRAM_SERVICES: usize = 4;
 
@@ -83,8 +86,8 @@ pub trait Parent {
     /// [`crate::listing::Listing`] reads them: value = frames. Gives bytes and the next position, 0 after the last.
     #[repeatable]
     fn programs(&self, position: u64, into: &mut [u8]) -> Result<(usize, u64), ParentError>;
-    /// The compartments of the system description, and then those of its programs, from a position on (0 at first), as
-    /// [`crate::listing::Listing`] reads them: [`DECLARED`] has the name of a compartment, [`OF_PROGRAM`] that of a program; value = 8 · handle + level.
+    /// `admin`, the compartments of the system description, and then those of its programs, from a position on (0 at first), as
+    /// [`crate::listing::Listing`] reads them: [`ADMIN`] and [`DECLARED`] have the name of a compartment, [`OF_PROGRAM`] that of a program; value = 8 · handle + level.
     /// Gives bytes and the next position, 0 after the last. Only for trusted components: they own all of them.
     #[repeatable]
     fn compartments(&self, position: u64, into: &mut [u8]) -> Result<(usize, u64), ParentError>;

@@ -42,7 +42,7 @@
 //! | 2, 2, string | each portal: index, component, service |
 //! | string | each argument |
 //! | string | each service, the private ones last |
-//! | 1, 1 | to the end, each compartment that it has: number, level in its send label |
+//! | 1, 1 | to the end, each compartment that it has: number ([`ADMIN`] is that of `admin`), level in its send label |
 //!
 //! | bytes | program |
 //! |---|---|
@@ -67,7 +67,7 @@ pub use view::{
 };
 
 /// Version of the compiled form.
-pub const VERSION: u32 = 7;
+pub const VERSION: u32 = 8;
 /// Begins the compiled form.
 pub const MAGIC: &[u8; 8] = b"CAIRNSYS";
 /// Bytes of the header.
@@ -88,6 +88,12 @@ pub const MAX_COMPARTMENTS: usize = 32;
 pub const MAX_LEVELS: usize = 8;
 /// The compartment of the system's own files, which is there without being declared.
 pub const SYSTEM_COMPARTMENT: &str = "system";
+/// The compartment of what rules the machine, which is there without being declared: who owns it or has it at level 0 ends
+/// components, stops the machine, and sees what others there are.
+pub const ADMIN_COMPARTMENT: &str = "admin";
+/// Its number in the compiled form, behind those that are declared.
+pub const ADMIN: u8 = u8::MAX;
+const _: () = assert!(MAX_COMPARTMENTS <= ADMIN as usize);
 /// Interrupt lines there can be.
 pub const INTERRUPT_LINES: u8 = 24;
 /// Where a component with [`Special::Trial`] finds the memory: an index that is otherwise unused.

@@ -1,7 +1,7 @@
 //! The reader of the compiled form: a checked view and iterators over it.
 
 use crate::{
-    FLAG_ARCHIVE, FLAG_COMPATIBLE, FLAG_CPUS, FLAG_FPU, FLAG_INSPECT, FLAG_SHARE, FLAG_TRUSTED, FLAG_VAULT,
+    ADMIN, FLAG_ARCHIVE, FLAG_COMPATIBLE, FLAG_CPUS, FLAG_FPU, FLAG_INSPECT, FLAG_SHARE, FLAG_TRUSTED, FLAG_VAULT,
     FLAG_WAITS_FOR_NOBODY, HEADER_BYTES, INTERRUPT_LINES, MAGIC, MAX_COMPARTMENTS, MAX_COMPONENTS, MAX_LEVELS,
     MAX_NAME_BYTES, MAX_SLICE, NO_INTERRUPT, NOBODY, Restart, Special, VERSION,
 };
@@ -189,7 +189,8 @@ impl<'a> System<'a> {
             compartment(&mut rest).map_err(at(offset))?;
         }
         let start = bytes.len() - rest.bytes.len();
-        let known = |mut levels: Levels<'_>| match levels.all(|(number, _)| u16::from(number) < compartment_count) {
+        let is_known = |(number, _)| number == ADMIN || u16::from(number) < compartment_count;
+        let known = |mut levels: Levels<'_>| match levels.all(is_known) {
             true => Ok(()),
             false => Err(ErrorKind::BadReference),
         };

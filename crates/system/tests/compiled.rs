@@ -4,7 +4,7 @@
 use abi::level;
 use proptest::prelude::*;
 use system::host::{Description, Surroundings};
-use system::{ErrorKind, HEADER_BYTES, Restart, Special, System};
+use system::{ADMIN, ErrorKind, HEADER_BYTES, Restart, Special, System};
 
 struct Everything;
 
@@ -27,7 +27,7 @@ impl Surroundings for Everything {
 }
 
 const TEXT: &str = r#"
-program = [{ name = "ls" }, { name = "ps", binary = "ps2", account = "64K", inspect = true, privileges = ["b"] }]
+program = [{ name = "ls", owns = ["admin"] }, { name = "ps", binary = "ps2", account = "64K", inspect = true, privileges = ["b"] }]
 compartment = [{ name = "a" }, { name = "b" }, { name = "c" }]
 
 [memory]
@@ -156,7 +156,7 @@ fn everything_written_is_read() {
     assert_eq!(levels, [(1, level::STAR), (2, level::ONE), (0, level::THREE)]);
     let [ls, ps] =
         system.programs().map(|program| program.levels.collect::<Vec<_>>()).collect::<Vec<_>>().try_into().unwrap();
-    assert_eq!((ls, ps), (vec![], vec![(1, level::ZERO)]));
+    assert_eq!((ls, ps), (vec![(ADMIN, level::STAR)], vec![(1, level::ZERO)]));
 }
 
 #[test]

@@ -3,8 +3,8 @@
 use super::keys::nearest;
 use super::{At, ComponentText, Description, Level, Problem};
 use crate::{
-    MAX_COMPARTMENTS, MAX_COMPONENTS, MAX_LEVELS, MAX_NAME_BYTES, MAX_SERVICES, Restart, SYSTEM_COMPARTMENT, Special,
-    frames_of_all,
+    ADMIN_COMPARTMENT, MAX_COMPARTMENTS, MAX_COMPONENTS, MAX_LEVELS, MAX_NAME_BYTES, MAX_SERVICES, Restart,
+    SYSTEM_COMPARTMENT, Special, frames_of_all,
 };
 use abi::level;
 use std::collections::BTreeMap;
@@ -309,9 +309,12 @@ impl<'a> Checker<'a> {
         if let Some(extra) = all.get(MAX_COMPARTMENTS) {
             self.problem(extra.line, format!("more than {MAX_COMPARTMENTS} compartments"), "join compartments");
         }
-        if let Some(own) = all.iter().find(|compartment| compartment.value == SYSTEM_COMPARTMENT) {
-            let cause = format!("`{SYSTEM_COMPARTMENT}` is the compartment of the system's own files");
-            self.problem(own.line, cause, "rename it");
+        for (reserved, what) in
+            [(SYSTEM_COMPARTMENT, "the system's own files"), (ADMIN_COMPARTMENT, "what rules the machine")]
+        {
+            if let Some(own) = all.iter().find(|compartment| compartment.value == reserved) {
+                self.problem(own.line, format!("`{reserved}` is the compartment of {what}"), "rename it");
+            }
         }
         for component in &self.description.components {
             self.levels(&format!("component `{}`", component.name.value), &component.levels);
@@ -370,14 +373,19 @@ impl<'a> Checker<'a> {
 
     /// The compartments of one component or program.
     fn levels(&mut self, who: &str, levels: &[Level]) {
-        let known: Vec<&str> = self.description.compartments.iter().map(|known| known.value.as_str()).collect();
-        for (place, Level { compartment: At { value: name, line }, key, .. }) in levels.iter().enumerate() {
+        let mut known: Vec<&str> = self.description.compartments.iter().map(|known| known.value.as_str()).collect();
+        known.push(ADMIN_COMPARTMENT);
+        for (place, Level { compartment: At { value: name, line }, key, level }) in levels.iter().enumerate() {
             if !known.contains(&name.as_str()) {
                 let remedy = match nearest(name, &known) {
                     Some(meant) => format!("did you mean `{meant}`?"),
                     None => format!("add [[compartment]] with name = \"{name}\", or correct the name"),
                 };
                 self.problem(*line, format!("{who}: `{key}` names `{name}`, which is no compartment"), remedy);
+            }
+            if name == ADMIN_COMPARTMENT && matches!(*level, level::ONE | level::THREE) {
+                let cause = format!("{who}: `{key}` names `{name}`, in which there is nothing to read");
+                self.problem(*line, cause, "give it `privileges` or `owns` instead");
             }
             if let Some(first) = levels[..place].iter().find(|first| first.compartment.value == *name) {
                 let cause = format!("{who} has `{name}` in `{}` and in `{key}`", first.key);
@@ -395,8 +403,9 @@ impl<'a> Checker<'a> {
         for holder in &self.description.components {
             for portal in &holder.portals {
                 let Some(target) = self.find(&portal.value.0) else { continue };
-                for compartment in &self.description.compartments {
-                    let [from, to] = [holder, target].map(|component| component.level(&compartment.value));
+                let declared = self.description.compartments.iter().map(|compartment| compartment.value.as_str());
+                for name in declared.chain([ADMIN_COMPARTMENT]) {
+                    let [from, to] = [holder, target].map(|component| component.level(name));
                     // The callee would be tainted by the caller; the caller is raised if it may be.
                     let is_taint = |level| level == Some(level::THREE);
                     let is_privilege = |level| level == Some(level::ZERO);
@@ -412,7 +421,7 @@ impl<'a> Checker<'a> {
                     } else {
                         continue;
                     };
-                    let (name, who, other) = (&compartment.value, &who.name.value, &other.name.value);
+                    let (who, other) = (&who.name.value, &other.name.value);
                     let cause = format!(
                         "component `{}`: calls to `{}` do not work: `{who}` {why} `{name}`, which `{other}` does not have",
                         holder.name.value, target.name.value

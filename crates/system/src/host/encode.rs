@@ -2,7 +2,7 @@
 
 use super::{At, ComponentText, Level, Plan, ProgramText};
 use crate::{
-    FLAG_ARCHIVE, FLAG_COMPATIBLE, FLAG_CPUS, FLAG_FPU, FLAG_INSPECT, FLAG_SHARE, FLAG_TRUSTED, FLAG_VAULT,
+    ADMIN, FLAG_ARCHIVE, FLAG_COMPATIBLE, FLAG_CPUS, FLAG_FPU, FLAG_INSPECT, FLAG_SHARE, FLAG_TRUSTED, FLAG_VAULT,
     FLAG_WAITS_FOR_NOBODY, HEADER_BYTES, MAGIC, NO_INTERRUPT, NOBODY, VERSION,
 };
 use abi::layout::FIRST_FREE;
@@ -112,12 +112,12 @@ impl Plan<'_> {
         record
     }
 
-    /// Compartments by number; checks have made sure that they are there.
+    /// Compartments by number; checks have made sure that they are there. `admin` alone is not declared.
     fn levels(&self, record: &mut Vec<u8>, levels: &[Level]) {
         for Level { compartment, level, .. } in levels {
             let mut all = self.description.compartments.iter();
             let number = all.position(|other| other.value == compartment.value);
-            record.extend_from_slice(&[number.unwrap_or(usize::MAX) as u8, *level as u8]);
+            record.extend_from_slice(&[number.map_or(ADMIN, |number| number as u8), *level as u8]);
         }
     }
 }
