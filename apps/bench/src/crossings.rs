@@ -14,7 +14,6 @@ use runtime::connection::Direct;
 use runtime::entry::{Entry, Owned};
 use runtime::window::{self, Page};
 use runtime::{message, op, server};
-use tool::inspect;
 
 use crate::measure::{Row, average, dispatches, per_round, timed};
 use crate::pages;
@@ -223,7 +222,7 @@ pub fn ping_pong() -> Result<Row, String> {
     ping_pong_on(None)
 }
 
-/// The same, with a thread of the peer's that runs on this CPU only (`None`: on any).
+/// The same, with a thread of the peer's that runs on this CPU only (`None`: on any): the peer makes sure of that.
 pub fn ping_pong_on(cpu: Option<usize>) -> Result<Row, String> {
     let cpus = cpu.map_or(0, |cpu| 1 << cpu);
     peer::start()?;
@@ -238,12 +237,6 @@ pub fn ping_pong_on(cpu: Option<usize>) -> Result<Row, String> {
         op::p(back.entry(), NEVER).unwrap_or_else(|_| refused());
     };
     (0..WARM_UP).for_each(|_| round());
-    if let Some(cpu) = cpu {
-        let threads = inspect::threads().map_err(|error| error.to_string())?;
-        if !threads.iter().any(|thread| thread.cpus == cpus && thread.cpu == cpu as u64) {
-            return Err(alloc::format!("no thread runs on CPU {cpu} only"));
-        }
-    }
     let (value, switches) = dispatches(|| average(ROUNDS, round))?;
     if switches < 2 * ROUNDS {
         return Err(alloc::format!("{switches} switches in {ROUNDS} rounds"));

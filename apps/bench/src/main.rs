@@ -59,30 +59,36 @@ runtime::entry!(main);
 
 const HELP: &str = "\
 usage: bench [TEXT]
+       with admin bench [TEXT]
        bench --interrupts-off
        bench --cpus NUMBER calls | ping-pong | shootdown | speed-up
 
 Measures what the system's operations cost, and prints a line for each whose name
 contains TEXT: name, value, unit, and further numbers. The values
-are guest instructions only under ./x bench (or ./x run --icount).
+are guest instructions only under ./x bench (or ./x run --icount). Rows that
+look at the log and at other programs are measured behind with admin.
 
   --interrupts-off  only the longest non-preemptible section since boot, which a
                     nucleus knows that was built to measure it (./x run --measured)
   --cpus            only one thing, on the first so many CPUs: a call on each at once; a
                     semaphore between two; a page unmapped that all may have used. They
-                    are rows as above. speed-up takes the time, and is no row
+                    are rows as above. speed-up takes the time, and is no row; it
+                    needs with admin
 ";
 
 /// Measures one row.
 type Benchmark = fn() -> Result<Row, String>;
 
-/// The rows that the shipped build can measure, by name. Rows that read the log come first: the log forgets. Then comes the
-/// shape that nobody has asked for yet.
-const BENCHMARKS: &[(&str, Benchmark)] = &[
+/// The rows of a program that may look at the log and at others. Its calls cost more, as it has labels: it measures no other row.
+const OF_ADMIN: &[(&str, Benchmark)] = &[
     ("boot", machine::boot),
     ("resident", machine::resident),
     ("system", machine::system),
     ("process", machine::process),
+];
+
+/// The rows that the shipped build can measure besides, by name. The first is the shape that nobody has asked for yet.
+const BENCHMARKS: &[(&str, Benchmark)] = &[
     ("portal-of-new-shape", portals::of_new_shape),
     ("portal-of-known-shape", portals::of_known_shape),
     ("shape-code", portals::code),
@@ -193,9 +199,11 @@ fn main() -> u8 {
         Ok(Some(cpus)) => return on_several(&arguments, cpus),
         Err(status) => return status,
     }
-    let all: &[(&str, Benchmark)] = match arguments.flag("--interrupts-off") {
-        true => &[("interrupts-off", machine::interrupts_off)],
-        false => BENCHMARKS,
+    let has_admin = runtime::program::startup().is_some_and(|startup| startup.compartments().next().is_some());
+    let (all, alone): (&[(&str, Benchmark)], &[_]) = match arguments.flag("--interrupts-off") {
+        true => (&[("interrupts-off", machine::interrupts_off)], ALONE),
+        false if has_admin => (OF_ADMIN, &[]),
+        false => (BENCHMARKS, ALONE),
     };
     let filter = match arguments.words() {
         [] => "",
@@ -212,7 +220,7 @@ fn main() -> u8 {
         measure::begin_row();
         measure(name, benchmark().map(Some));
     }
-    for (name, benchmark) in ALONE.iter().filter(|(name, _)| name.contains(filter)) {
+    for (name, benchmark) in alone.iter().filter(|(name, _)| name.contains(filter)) {
         measure(name, if *name == filter { benchmark().map(Some) } else { peer::alone(name).map(|()| None) });
     }
     peer::end();

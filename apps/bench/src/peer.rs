@@ -19,7 +19,7 @@ use runtime::window::Window;
 use runtime::{message, op, program, table};
 use tool::command::Command;
 
-use crate::{asked, pages};
+use crate::{asked, pages, together};
 
 /// With this option the program is the peer of the number that follows.
 pub const OPTION: &str = "--peer";
@@ -47,7 +47,7 @@ pub trait Peer {
     fn words(&self) -> Result<Delegated, PeerError>;
     /// Takes a semaphore: number 0 or 1.
     fn take(&self, number: u64, semaphore: Delegate) -> Result<(), PeerError>;
-    /// Starts a thread that `count` times waits for semaphore 0 and raises semaphore 1, on one of these CPUs (a bit
+    /// Starts a thread that `count` times waits for semaphore 0 and raises semaphore 1, on the first of these CPUs (a bit
     /// for each; 0 = on any).
     fn answer(&self, count: u64, cpus: u64) -> Result<(), PeerError>;
     /// Takes a sender's entry of a port, and gives one of a port of its own.
@@ -375,9 +375,12 @@ impl PeerServer for Server {
     fn answer(&self, _badge: u64, count: u64, cpus: u64) -> Result<(), PeerError> {
         CPUS.store(cpus, Ordering::Relaxed);
         run(count, |count| {
-            let cpus = CPUS.load(Ordering::Relaxed);
-            if op::thread_schedule_on(Entry::OWN, program::schedule(), cpus).is_err() {
-                runtime::log!("the peer cannot run on the CPUs {cpus:#x}");
+            let stays = match CPUS.load(Ordering::Relaxed) {
+                0 => Ok(()),
+                cpus => together::stay_on(cpus.trailing_zeros() as usize),
+            };
+            if let Err(problem) = stays {
+                runtime::log!("the peer: {problem}");
                 return;
             }
             let (heard, said) = (semaphore(0), semaphore(1));

@@ -141,9 +141,8 @@ impl Empty {
     /// Frames charged to its account.
     fn frames(&self) -> Result<u64, String> {
         let number = op::domain_number(self.domain.entry()).map_err(|error| error.to_string())?;
-        let domains = inspect::domains().map_err(|error| error.to_string())?;
-        let (_, found) =
-            domains.iter().find(|(_, domain)| domain.number == number).ok_or("the domain is not listed")?;
+        let domains = inspect::own::<info::Domain>().map_err(|error| error.to_string())?;
+        let found = domains.iter().find(|domain| domain.number == number).ok_or("the domain is not listed")?;
         if found.limit > FRAMES { Err("the account is not its own".into()) } else { Ok(found.charged) }
     }
 }

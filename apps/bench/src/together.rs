@@ -84,7 +84,11 @@ pub fn stay_on(cpu: usize) -> Result<(), String> {
     let refused = |error| alloc::format!("no thread can run on CPU {cpu} only: {error}");
     op::thread_schedule_on(Entry::OWN, program::schedule(), 1 << cpu).map_err(refused)?;
     let number = op::thread_id();
-    match inspect::threads().map_err(|error| error.to_string())?.iter().find(|thread| thread.number == number) {
+    match inspect::own::<runtime::abi::info::Thread>()
+        .map_err(|error| error.to_string())?
+        .iter()
+        .find(|thread| thread.number == number)
+    {
         Some(thread) if thread.cpu == cpu as u64 => Ok(()),
         Some(thread) => Err(alloc::format!("a thread that is to run on CPU {cpu} runs on CPU {}", thread.cpu)),
         None => Err("the running thread is none of those that the nucleus reports".into()),

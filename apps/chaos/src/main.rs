@@ -43,7 +43,7 @@ acknowledged is lost. The instants follow from the seed (1).
 With --only nothing else is done, and each of the components is killed N times,
 in random order: what happens to their clients is for others to see. From one
 kill to the next pass up to twice MS (400) milliseconds. Both need the right
-to end components: type allow in front.
+to end components: type with admin in front.
 
 With --clients nothing is killed but clients: threads that call a service are
 killed, cancelled, and run into deadlines at random instants, N rounds (10) for

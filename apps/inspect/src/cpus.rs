@@ -3,8 +3,9 @@
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use runtime::abi::info::{Cpu, cpu_state};
+use runtime::abi::info::{Cpu, Domain, Thread, cpu_state};
 use status_json::cpus;
+use tool::compartments::give_up_privileges;
 use tool::table::{Side, Table};
 use tool::{Arguments, USAGE, inspect, println};
 
@@ -76,7 +77,12 @@ pub fn main(mut arguments: Arguments) -> u8 {
             Ok(reading) => reading,
             Err(error) => return arguments.fail("CPUs", error),
         };
-        show(before.as_ref(), &now);
+        // Without these there is only less to say.
+        let (threads, domains) = (inspect::threads().unwrap_or_default(), inspect::domains().unwrap_or_default());
+        if !follows {
+            give_up_privileges();
+        }
+        show(before.as_ref(), &now, &threads, &domains);
         if !follows {
             return 0;
         }
@@ -86,9 +92,7 @@ pub fn main(mut arguments: Arguments) -> u8 {
     }
 }
 
-fn show(before: Option<&Reading>, now: &Reading) {
-    // Without these there is only less to say.
-    let (threads, domains) = (inspect::threads().unwrap_or_default(), inspect::domains().unwrap_or_default());
+fn show(before: Option<&Reading>, now: &Reading, threads: &[Thread], domains: &[(String, Domain)]) {
     let place = |number: u64| {
         let thread = threads.iter().find(|thread| thread.number == number && number != 0)?;
         let (name, _) = domains.iter().find(|(_, domain)| domain.number == thread.now)?;

@@ -4,7 +4,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use runtime::abi::info::{LOG, LOG_PROGRAMS, LOG_REFUSED};
-use tool::compartments::Names;
+use tool::compartments::{Names, give_up_privileges};
 use tool::{Arguments, inspect};
 
 /// The text of `--help`.
@@ -41,6 +41,9 @@ pub fn main(mut arguments: Arguments) -> u8 {
                 Ok(next) => positions[place] = next,
                 Err(error) => return arguments.fail("kernel log", error),
             }
+        }
+        if !options.contains('f') {
+            give_up_privileges();
         }
         if is_refused {
             write_with_names(&texts[0]);

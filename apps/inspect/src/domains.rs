@@ -2,6 +2,7 @@
 
 use alloc::string::ToString;
 
+use tool::compartments::give_up_privileges;
 use tool::table::{Side, Table};
 use tool::{Arguments, inspect};
 
@@ -31,6 +32,7 @@ pub fn main(arguments: Arguments) -> u8 {
         Ok(restarts) => restarts,
         Err(error) => return arguments.fail("restarts", error),
     };
+    give_up_privileges();
     let mut table = Table::new(&[
         ("DOMAIN", Side::Right),
         ("PAGES", Side::Right),

@@ -1,5 +1,8 @@
 //! `frames`: where every frame of memory is.
 
+use alloc::vec::Vec;
+
+use tool::compartments::give_up_privileges;
 use tool::{Arguments, inspect, println};
 
 /// The text of `--help`.
@@ -20,12 +23,14 @@ pub fn main(arguments: Arguments) -> u8 {
         Ok(frames) => frames,
         Err(error) => return arguments.fail("frames", error),
     };
+    let domains = if names.is_empty() { Ok(Vec::new()) } else { inspect::domains() };
+    give_up_privileges();
     println!("charged  {:>8}  (of these {} by the nucleus since boot)", frames.charged, frames.boot);
     println!("free     {:>8}", frames.free);
     println!("total    {:>8}", frames.total);
     let sum = frames.charged + frames.free;
     if !names.is_empty() {
-        let domains = match inspect::domains() {
+        let domains = match domains {
             Ok(domains) => domains,
             Err(error) => return arguments.fail("domains", error),
         };

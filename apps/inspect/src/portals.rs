@@ -5,6 +5,7 @@ use alloc::string::{String, ToString};
 
 use runtime::abi::boot::SERVICES_PATH;
 use runtime::abi::info::{Portal, Shape};
+use tool::compartments::give_up_privileges;
 use tool::table::{Side, Table};
 use tool::{Arguments, files, inspect, println};
 
@@ -51,6 +52,7 @@ fn edges(arguments: &Arguments, shapes: &[Shape]) -> u8 {
         (Ok(portals), Ok(domains)) => (portals, domains),
         (Err(error), _) | (_, Err(error)) => return arguments.fail("portals", error),
     };
+    give_up_privileges();
     let name = |number: u64| match domains.iter().find(|(_, domain)| domain.number == number) {
         Some((name, _)) => alloc::format!("{name} ({number})"),
         None => number.to_string(),
@@ -104,6 +106,7 @@ fn interface<'a>(services: &'a str, name: &str, portal: &Portal) -> Option<&'a s
 }
 
 fn list(shapes: &[Shape]) -> u8 {
+    give_up_privileges();
     let columns =
         [("SHAPE", Side::Right), ("SPECIFICATION", Side::Left), ("BYTES", Side::Right), ("USES", Side::Right)];
     let mut table = Table::new(&columns);
@@ -123,6 +126,7 @@ fn code(arguments: &Arguments, shapes: &[Shape], number: u64) -> u8 {
         Ok(code) => code,
         Err(error) => return arguments.fail("code", error),
     };
+    give_up_privileges();
     println!("{}: call from {:#05x}, return from {:#05x}", specification(shape), shape.call, shape.back);
     for (line, bytes) in code.chunks(16).enumerate() {
         let words = bytes.iter().map(|byte| alloc::format!(" {byte:02x}")).collect::<String>();

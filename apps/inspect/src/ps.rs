@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use runtime::abi::info::Thread;
 use tool::Arguments;
-use tool::compartments::Names;
+use tool::compartments::{self, Names};
 use tool::inspect::{self, CpuSets};
 use tool::table::{Side, Table, kibibytes};
 
@@ -16,7 +16,7 @@ usage: ps [-l]
 Shows every domain: components and programs.
 
   -l  also their compartments, as with takes them: NAME is owned, NAME:3 taints;
-      all = it owns all. Only allow ps -l shows the tainted ones
+      all = it owns all
 
   DOMAIN     its number; kill takes it
   PARENT     number of the domain that made it
@@ -34,12 +34,19 @@ pub fn main(mut arguments: Arguments) -> u8 {
     if !arguments.none() {
         return tool::USAGE;
     }
-    let names = options.contains('l').then(Names::new);
     let (domains, threads) = match (inspect::domains(), inspect::threads()) {
         (Ok(domains), Ok(threads)) => (domains, threads),
         (Err(error), _) | (_, Err(error)) => return arguments.fail("domains", error),
     };
     let sets = CpuSets::new(&threads);
+    let lists_compartments = options.contains('l');
+    let compartments: Vec<Vec<u64>> = match lists_compartments {
+        true => domains.iter().map(|(_, domain)| compartments::of_domain(domain.number)).collect(),
+        false => Vec::new(),
+    };
+    compartments::give_up_privileges();
+    // The names are files.
+    let names = lists_compartments.then(Names::new);
     let mut columns = Vec::from([
         ("DOMAIN", Side::Right),
         ("PARENT", Side::Right),
@@ -55,12 +62,12 @@ pub fn main(mut arguments: Arguments) -> u8 {
         columns.insert(columns.len() - 1, ("COMPARTMENTS", Side::Left));
     }
     let mut table = Table::new(&columns);
-    for (name, domain) in domains {
+    for (place, (name, domain)) in domains.into_iter().enumerate() {
         // Each domain has one besides, for chains that nobody waits for, which is of no priority until there is one.
         let is_own = |thread: &&Thread| thread.home == domain.number && thread.priority != 0;
         let own = threads.iter().filter(is_own).map(|thread| thread.cpus);
         let state = if domain.state == 0 { "alive".into() } else { inspect::status(domain.status) };
-        let compartments = names.as_ref().map(|names| names.of_domain(domain.number));
+        let compartments = names.as_ref().zip(compartments.get(place)).map(|(names, all)| names.texts(all));
         let row = [
             domain.number.to_string(),
             domain.parent.to_string(),

@@ -3,6 +3,7 @@
 use alloc::string::{String, ToString};
 
 use tool::Arguments;
+use tool::compartments::give_up_privileges;
 use tool::inspect::{self, CpuSets};
 use tool::table::{Side, Table, seconds};
 
@@ -36,6 +37,7 @@ pub fn main(arguments: Arguments) -> u8 {
         None => alloc::format!("({number})"),
     };
     let sets = CpuSets::new(&threads);
+    give_up_privileges();
     let mut table = Table::new(&[
         ("THREAD", Side::Right),
         ("HOME", Side::Left),

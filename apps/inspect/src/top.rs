@@ -11,6 +11,7 @@ use runtime::abi::info::{Cpu, Domain, Frames, Thread};
 use runtime::{Entry, op, stream, thread};
 use status_json::cpus;
 use text::keys::{ASK_SIZE, Key, Keys};
+use tool::compartments::give_up_privileges;
 use tool::table::{Side, Table, kibibytes, seconds};
 use tool::terminal::Terminal;
 use tool::{Arguments, USAGE, inspect, print, println};
@@ -115,6 +116,10 @@ pub fn main(mut arguments: Arguments) -> u8 {
             Ok(reading) => reading,
             Err(error) => return arguments.fail("domains", error),
         };
+        // The last one needs no more, and may lead to a file.
+        if left == 1 {
+            give_up_privileges();
+        }
         let lines = lines(&before, &now);
         if is_live {
             draw(&lines)

@@ -1,5 +1,8 @@
 //! `uptime`: time since boot, and what the nucleus counted.
 
+use alloc::vec::Vec;
+
+use tool::compartments::give_up_privileges;
 use tool::table::seconds;
 use tool::{Arguments, inspect, println};
 
@@ -10,7 +13,7 @@ usage: uptime [--all]
 Shows the time since boot.
 
   --all  also what the nucleus counted since then; counts that tainted programs change
-         are 0 without `allow`
+         are 0 without the compartment admin
 ";
 
 /// The program.
@@ -19,9 +22,12 @@ pub fn main(mut arguments: Arguments) -> u8 {
     if !arguments.none() {
         return tool::USAGE;
     }
-    println!("up {}", seconds(runtime::op::clock()));
+    let time = seconds(runtime::op::clock());
+    let counters = if all { inspect::counters() } else { Ok(Vec::new()) };
+    give_up_privileges();
+    println!("up {time}");
     if all {
-        match inspect::counters() {
+        match counters {
             Ok(counters) => {
                 for (name, value) in counters.iter().skip(1) {
                     println!("{name:<36}{value:>12}");

@@ -1,13 +1,16 @@
 //! A domain that obeys: it runs a few instructions of this program.
 
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
+use protocols::process::ProcessError;
 use runtime::abi::layout::{ENTRY_BYTES, PAGE_FAULT};
 use runtime::abi::rights::{MAP_EXECUTE, MAP_READ};
-use runtime::abi::{Error, PAGE_BYTES, rights};
+use runtime::abi::{Error, PAGE_BYTES, info, rights};
 use runtime::entry::Owned;
 use runtime::op::{self, Schedule};
-use runtime::{Entry, idl::Failure};
+use runtime::sync::Mutex;
+use runtime::{Entry, idl::Failure, thread};
 use tool::inspect;
 
 use crate::arch;
@@ -181,12 +184,29 @@ impl Child {
     }
 }
 
+/// The domains that we made. Where we serve another's thread, one of ours asks; behind a sandbox it takes `with admin`.
+fn domains() -> Result<Vec<info::Domain>, inspect::Refusal> {
+    if let Ok(all) = inspect::domains() {
+        return Ok(all.into_iter().map(|(_, domain)| domain).collect());
+    }
+    match inspect::own::<info::Domain>() {
+        Err(Failure::Refused(ProcessError::NotAllowed)) => {
+            let answer: Arc<Mutex<_>> = Arc::new(Mutex::new(Ok(Vec::new())));
+            let place = answer.clone();
+            thread::spawn(move || *place.lock() = inspect::own::<info::Domain>()).map_err(Failure::Transport)?.join();
+            core::mem::replace(&mut *answer.lock(), Ok(Vec::new()))
+        }
+        reported => reported,
+    }
+}
+
 /// The status of the newest dead domain that has the name of a child.
 pub fn newest_status() -> Result<u64, &'static str> {
-    let domains = inspect::domains().map_err(|error| match error {
+    let domains = domains().map_err(|error| match error {
         Failure::Transport(error) => error.text(),
         _ => "the domains are not reported",
     })?;
-    let newest = domains.iter().rfind(|(name, _)| name == "victim").ok_or("the child is not listed")?;
-    if newest.1.state == 1 { Ok(newest.1.status) } else { Err("the child lives") }
+    let victims = domains.iter().filter(|domain| domain.name.starts_with(b"victim\0"));
+    let newest = victims.max_by_key(|domain| domain.number).ok_or("the child is not listed")?;
+    if newest.state == 1 { Ok(newest.status) } else { Err("the child lives") }
 }

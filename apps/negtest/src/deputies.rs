@@ -9,18 +9,17 @@ use idl::{Delegate, Failure};
 use loader::startup::{self, Contents};
 use protocols::listing::Listing;
 use protocols::parent::{ParentClient, ParentError};
-use protocols::process::{ChildClient, Force, KEPT, ProcessClient, ProcessError};
+use protocols::process::{ChildClient, Force, KEPT, OWN, ProcessClient, ProcessError};
 use protocols::sigma0::{Sigma0Client, Sigma0Error};
 use runtime::abi::info::{self, status};
-use runtime::abi::layout::FIRST_FREE;
 use runtime::abi::rights::{ALL as ALL_RIGHTS, CONTROL, COPY, MAP_READ, MAP_WRITE, READ, UNMAP_SELF, WRITE};
-use runtime::abi::{Error, PAGE_BYTES, layout};
+use runtime::abi::{Error, PAGE_BYTES, layout, level};
 use runtime::connection::{Connection, Direct, Name};
 use runtime::entry::Owned;
 use runtime::op::Schedule;
 use runtime::server::{self, ServeWord};
 use runtime::thread::{self, Thread};
-use runtime::{Entry, op};
+use runtime::{Entry, op, program};
 use tool::inspect;
 
 use crate::case::{Case, text};
@@ -29,7 +28,8 @@ use crate::launch::Process;
 /// All of them.
 pub const ALL: &[Case] = &[
     Case::tried("end-others", "has components, other programs and the machine ended", others),
-    Case::tried("right-for-itself", "has the right to end others given to itself", right),
+    Case::tried("other-lists", "looks who else is there, and who calls whom", lists),
+    Case::tried("admin-for-child", "with admin:0: gives the compartment to its child, at every level", admin),
     Case::tried("kept-part", "asks for the memory that is kept for a command of the shell", kept),
     Case::tried("too-much", "asks for more frames than the description allows a program", too_much),
     Case::tried("child-entries", "hands over what is no semaphore, and no domain", entries),
@@ -109,9 +109,10 @@ fn end(child: ChildClient<Direct>) -> Result<(), String> {
 
 fn others() -> Result<String, String> {
     let victim = child("null", 256).map_err(text)?;
-    for (name, domain) in inspect::domains().map_err(text)?.iter().filter(|(_, domain)| domain.state == 0) {
+    // It sees no numbers. These are components, programs, and nobody.
+    for number in 1..=200 {
         for force in [Force::Gentle, Force::Forced] {
-            expect(name, proc().kill_domain(domain.number, force), ProcessError::NotAllowed)?;
+            expect(&number.to_string(), proc().kill_domain(number, force), ProcessError::NotAllowed)?;
         }
     }
     expect("the machine", proc().stop_machine(0), ProcessError::NotAllowed)?;
@@ -119,16 +120,47 @@ fn others() -> Result<String, String> {
     Ok(format!("refused: {}", ProcessError::NotAllowed))
 }
 
-fn right() -> Result<String, String> {
-    let own = Delegate::entry(Entry::DOMAIN.0, ALL_RIGHTS);
-    expect("its own table", proc().give(own, FIRST_FREE as u64), ProcessError::NotAllowed)?;
-    let held = child("entry", 256).map_err(text)?;
-    let held = ChildClient(Direct(held.entry()));
-    let domain = Owned::new(held.domain().map_err(text)?.into());
-    let given = proc().give(Delegate::entry(domain.entry().0, COPY), FIRST_FREE as u64);
-    expect("a child's table", given, ProcessError::NotAllowed)?;
-    end(held)?;
+fn lists() -> Result<String, String> {
+    const LISTS: [u64; 6] = [info::DOMAIN, info::THREAD, info::PORTAL, info::CPU, info::LOG, info::LOG_PROGRAMS];
+    let victim = child("null", 256).map_err(text)?;
+    let mut bytes = [0; 256];
+    for list in LISTS {
+        expect("a list", proc().inspect(list, 0, &mut bytes), ProcessError::NotAllowed)?;
+    }
+    expect("programs", proc().list(0, &mut bytes), ProcessError::NotAllowed)?;
+    expect("compartments", proc().compartments(2, &mut bytes), ProcessError::NotAllowed)?;
+    // It is there alone, with one thread, and nobody can call it.
+    expect("its log", proc().inspect(info::LOG | OWN, 0, &mut bytes), ProcessError::NoSuchList)?;
+    let domains = inspect::own::<info::Domain>().map_err(text)?;
+    let own = op::domain_number(Entry::DOMAIN).map_err(text)?;
+    let is_alone = domains.len() == 1 && domains.iter().all(|domain| domain.number == own);
+    let threads = inspect::own::<info::Thread>().map_err(text)?;
+    // The nucleus keeps one for each domain besides, which does not run.
+    let is_only = threads.len() == 2 && threads.iter().all(|thread| thread.home == own);
+    let portals = inspect::own::<info::Portal>().map_err(text)?.len();
+    let totals = inspect::frames().and_then(|_| inspect::counters()).and_then(|_| inspect::shapes());
+    let shapes = totals.map_err(text)?.len();
+    end(ChildClient(Direct(victim.entry())))?;
+    if !is_alone || !is_only || portals != 0 || shapes == 0 {
+        return Err(format!("{domains:?}, {threads:?}, {portals} portals and {shapes} shapes are listed"));
+    }
     Ok(format!("refused: {}", ProcessError::NotAllowed))
+}
+
+fn admin() -> Result<String, String> {
+    let own = program::startup().into_iter().flat_map(|startup| startup.compartments());
+    let Some((name, own)) = own.last() else { return Err("use: with admin:0 negtest admin-for-child".into()) };
+    inspect::domains().map_err(text)?;
+    for level in [level::STAR, level::ZERO, level::ONE, level::THREE] {
+        let compartments = &[(name, own >> 3 << 3 | level)];
+        let contents = Contents { schedule: 0, name: "true", streams: ["null"; 3], compartments };
+        let mut page = [0; PAGE_BYTES / 8];
+        let used = startup::write(&mut page, &contents, ["true"], [], []).map_err(text)?;
+        let child = proc().spawn("/bin/true", &page[..used], 0, 0).map(|child| Owned::new(child.into()));
+        expect("a child", child, ProcessError::Flow)?;
+    }
+    inspect::domains().map_err(text)?;
+    Ok(format!("refused: {}", ProcessError::Flow))
 }
 
 fn kept() -> Result<String, String> {
@@ -486,7 +518,7 @@ fn late() -> Result<String, String> {
     expect("its start", runs.start(), ProcessError::Runs)?;
     end(ChildClient(runs.0))?;
     expect("a list that is not there", proc().inspect(99, 0, &mut [0; 64]), ProcessError::NoSuchList)?;
-    expect("a list without room", proc().inspect(info::DOMAIN, 0, &mut [0; 8]), ProcessError::NoRoom)?;
+    expect("a list without room", proc().inspect(info::FRAMES, 0, &mut [0; 8]), ProcessError::NoRoom)?;
     expect("a second wait", runs.wait(), ProcessError::NoSuchProcess)?;
     expect("a second look", runs.ended(), ProcessError::NoSuchProcess)?;
     expect("a second end", runs.kill(), ProcessError::NoSuchProcess)?;

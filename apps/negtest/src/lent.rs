@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use idl::{Reply, Request, Words};
+use protocols::process::OWN;
 use runtime::abi::info::{self, Record};
 use runtime::abi::rights::MAP_READ;
 use runtime::abi::{Control, NEVER, PAGE_BYTES};
@@ -37,7 +38,9 @@ const HIGH: u8 = 12;
 /// The priority of a thread, with what was lent to it.
 fn priority(thread: u64) -> u64 {
     let mut record = [0; size_of::<info::Thread>()];
-    let reported = PROC.inspect(info::THREAD, thread - 1, &mut record);
+    // An orphan that calls us has no such list of its own: that takes `with admin`.
+    let reported = PROC.inspect(info::THREAD | OWN, thread - 1, &mut record);
+    let reported = reported.or_else(|_| PROC.inspect(info::THREAD, thread - 1, &mut record));
     reported.ok().and(info::Thread::read(&record)).map_or(u64::MAX, |thread| thread.priority)
 }
 

@@ -76,7 +76,7 @@ const TOO_MANY: Result<(), Failure<ParentError>> = Err(Failure::Refused(ParentEr
 /// The services that a client uses are still the same.
 fn all_is_well() -> Result<(), String> {
     RandomClient(Connection::named("random")).sources().map_err(|error| format!("random: {error}"))?;
-    inspect::domains().map_err(|error| format!("proc: {error}"))?;
+    inspect::frames().map_err(|error| format!("proc: {error}"))?;
     let mut bytes = [0; 1];
     let files = protocols::file::FileSystemClient(Connection::named("ramfs"));
     files.read_directory("/", 0, &mut bytes).map_err(|error| format!("ramfs: {error}")).map(drop)

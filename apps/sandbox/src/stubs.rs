@@ -161,7 +161,7 @@ fn sweep(own: u64) -> Result<(), inspect::Refusal> {
     let each = |work: &mut dyn FnMut(&mut Stub)| STUBS.lock().all.iter_mut().flatten().for_each(work);
     STUBS.lock().made = 0;
     each(&mut |stub| stub.is_lost = !stub.is_ours && stub.is_known);
-    inspect::each(|portal: Portal| {
+    inspect::each_own(|portal: Portal| {
         if portal.index != 0
             && portal.to == own
             && let Some(Some(stub)) = STUBS.lock().all.get_mut(portal.badge as usize)

@@ -7,8 +7,8 @@ use alloc::vec::Vec;
 use inspection::PROC;
 use loader::startup::MAX_COMPARTMENTS;
 use runtime::abi::level;
-use runtime::label;
 use runtime::stream::FILE_SYSTEM;
+use runtime::{label, op, program};
 
 use crate::files;
 
@@ -18,6 +18,20 @@ const ALL: &str = "/compartments";
 pub const NONE: &str = "-";
 /// Stands for a compartment whose name we may not know.
 const UNKNOWN: &str = "?";
+
+/// Gives up what we have at level 0, if anything. A program with such a privilege reads and writes no files; one that has looked at the
+/// machine needs it no more, and its output may lead to a file.
+pub fn give_up_privileges() {
+    for (_, entry) in own().filter(|(_, entry)| entry & 7 == level::ZERO) {
+        // It can only fail for want of room in our label, which has an entry for this handle.
+        let _ = op::label_send(entry >> 3, level::ONE);
+    }
+}
+
+/// The compartments that we were given: names, and 8 · handle + level.
+fn own() -> impl Iterator<Item = (&'static str, u64)> {
+    program::startup().into_iter().flat_map(|startup| startup.compartments())
+}
 
 /// Names of compartments, and their handles.
 pub struct Names(Vec<(String, u64)>);
@@ -29,11 +43,12 @@ impl Default for Names {
 }
 
 impl Names {
-    /// Those that are there, as far as we may know.
+    /// Those that are there, as far as we may know, and those that we were given.
     pub fn new() -> Self {
         let all = files::directory(ALL).unwrap_or_default().into_iter().filter(|entry| entry.is_directory);
         let compartment = |name: &str| FILE_SYSTEM.compartment(&files::join(ALL, name)).ok();
-        Self(all.filter_map(|entry| compartment(&entry.name).map(|it| (entry.name, it >> 3))).collect())
+        let all = all.filter_map(|entry| compartment(&entry.name).map(|it| (entry.name, it >> 3)));
+        Self(all.chain(own().map(|(name, entry)| (name.to_string(), entry >> 3))).collect())
     }
 
     fn name(&self, handle: u64) -> &str {
@@ -60,17 +75,21 @@ impl Names {
         if label::is_secret(compartment) { self.name(compartment >> 3) } else { NONE }
     }
 
-    /// The compartments of the program or the component whose domain has this number, as `with` takes them, as far as we may know.
-    pub fn of_domain(&self, number: u64) -> String {
-        let mut bytes = [0; 8 * MAX_COMPARTMENTS];
-        let reported = PROC.compartments(number, &mut bytes).unwrap_or(0);
-        let compartments = bytes[..reported].as_chunks().0.iter().map(|bytes| u64::from_le_bytes(*bytes));
+    /// Compartments of a program or a component, as `with` takes them.
+    pub fn texts(&self, compartments: &[u64]) -> String {
         let text = |compartment: u64| match compartment & 7 {
             _ if compartment == 0 => "all".to_string(),
             level::STAR => self.name(compartment >> 3).to_string(),
             level => format!("{}:{}", self.name(compartment >> 3), level - 1),
         };
-        let texts: Vec<String> = compartments.map(text).collect();
+        let texts: Vec<String> = compartments.iter().copied().map(text).collect();
         if texts.is_empty() { NONE.to_string() } else { texts.join(",") }
     }
+}
+
+/// The compartments of the program or the component whose domain has this number: 8 · handle + level each, 0 for all.
+pub fn of_domain(number: u64) -> Vec<u64> {
+    let mut bytes = [0; 8 * MAX_COMPARTMENTS];
+    let reported = PROC.compartments(number, &mut bytes).unwrap_or(0);
+    bytes[..reported].as_chunks().0.iter().map(|bytes| u64::from_le_bytes(*bytes)).collect()
 }

@@ -21,6 +21,8 @@ use core::fmt::Display;
 
 pub use runtime::{eprintln, print, println};
 
+use compartments::give_up_privileges;
+
 /// Status of a program that was called wrongly.
 pub const USAGE: u8 = 2;
 /// Status of a program that met something wrong.
@@ -38,6 +40,7 @@ impl Arguments {
     pub fn new(name: &'static str, help: &'static str) -> Self {
         let words: Vec<&'static str> = runtime::program::arguments().skip(1).collect();
         if words.first() == Some(&"--help") {
+            give_up_privileges();
             print!("{help}");
             runtime::program::exit(0);
         }
@@ -131,6 +134,7 @@ impl Arguments {
 
     /// Says that the program was called wrongly, and how to call it.
     pub fn wrong(&self, cause: &str) -> u8 {
+        give_up_privileges();
         let usage = self.help.lines().next().unwrap_or_default();
         eprintln!("{}: {cause}\n{usage}\ntry {} --help", self.name, self.name);
         USAGE
@@ -138,6 +142,7 @@ impl Arguments {
 
     /// Says `name: what: cause`.
     pub fn fail(&self, what: &str, cause: impl Display) -> u8 {
+        give_up_privileges();
         eprintln!("{}: {what}: {cause}", self.name);
         FAILED
     }

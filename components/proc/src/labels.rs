@@ -1,9 +1,15 @@
 //! Labels of programs, and what callers may do. Our own are S = {★} and R = {3}: everybody may call us, and we judge.
 
+use core::sync::atomic::{AtomicU64, Ordering};
+
 use abi::{Error, level};
+use idl::Failure;
 use loader::startup::{MAX_COMPARTMENTS, Startup};
+use protocols::listing::{self, Record};
+use protocols::parent::{ADMIN, ParentClient, ParentError};
 use protocols::process::ProcessError;
-use runtime::entry::Owned;
+use runtime::connection::Direct;
+use runtime::entry::{Entry, Owned};
 use runtime::label::{self, Compartments, Labels};
 use runtime::op;
 
@@ -11,6 +17,28 @@ const _: () = assert!(MAX_COMPARTMENTS <= op::LABEL_ENTRIES);
 
 /// Answers what the caller may do with a thing of a compartment.
 pub static CALLERS: Compartments = Compartments::new();
+
+/// What the compartment `admin` protects: 8 · handle + level 0; 0 if our parent names none, as when we are not trusted.
+static PROTECTED: AtomicU64 = AtomicU64::new(0);
+
+/// Learns which compartment `admin` is.
+pub fn find_admin() -> Result<(), Failure<ParentError>> {
+    let note = |record: Record<'_>| {
+        if record.tag == ADMIN {
+            PROTECTED.store(record.value, Ordering::Relaxed);
+        }
+    };
+    match listing::each(|position, into| ParentClient(Direct(Entry::PARENT)).compartments(position, into), note) {
+        Err(Failure::Refused(ParentError::NotTrusted)) => Ok(()),
+        outcome => outcome,
+    }
+}
+
+/// Whether the caller owns `admin` or has it at level 0, and is not tainted.
+pub fn caller_is_admin() -> bool {
+    let admin = PROTECTED.load(Ordering::Relaxed);
+    admin != 0 && CALLERS.caller_may(admin).change
+}
 
 /// Whether the caller may change what everybody sees, and observe the result.
 pub fn caller_is_untainted() -> bool {

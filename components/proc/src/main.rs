@@ -6,6 +6,7 @@
 //! | [`child`] | making a domain for a program |
 //! | [`mod@file`] | where the program comes from |
 //! | [`labels`] | what programs are tainted with, and what callers may do |
+//! | [`own`] | what every untainted program may know: about itself |
 //! | [`window`] | the unsafe part |
 //!
 //! Each program is a domain of its own with an account of its own. Its domain, its account and all that was drawn
@@ -22,20 +23,19 @@ extern crate alloc;
 mod child;
 mod file;
 mod labels;
+mod own;
 mod table;
 mod window;
 
 use abi::info;
-use abi::rights::{Kind, WRITE};
 use alloc::vec::Vec;
 use idl::{Delegate, Delegated, Failure, Reply, Request};
 use loader::startup::MAX_COMPARTMENTS;
 use protocols::names::is_name;
 use protocols::parent::{ParentClient, ParentError, ParentServer, State};
-use protocols::process::{ChildServer, Force, KEPT, ProcessClient, ProcessError, ProcessServer};
+use protocols::process::{ChildServer, Force, KEPT, OWN, ProcessClient, ProcessError, ProcessServer};
 use runtime::connection::Direct;
 use runtime::entry::{Entry, Owned};
-use runtime::label;
 use runtime::server::{self, Serve, Service};
 use runtime::{log_refused, op};
 
@@ -67,17 +67,15 @@ impl Serve for Processes {
     }
 }
 
-/// Refuses clients that found us by our name, as everybody can: badge 0. Others have their entry from the system description, or
-/// from somebody who has. Everybody sees what they do, so a tainted caller is refused, too.
+/// Refuses callers that may not rule the machine. Components with a portal of the system description may: its badge is not 0. So may
+/// who has the compartment `admin`. Everybody sees what they do, so a tainted caller is refused, too.
 fn allow(badge: u64) -> Result<(), ProcessError> {
-    match badge {
-        0 => Err(ProcessError::NotAllowed),
-        _ if labels::caller_is_untainted() => Ok(()),
-        _ => {
-            log_refused!("what others are and do");
-            Err(ProcessError::Flow)
-        }
+    // One that has a compartment at level 0 observes nothing, and is not tainted.
+    if !labels::CALLERS.caller_may(0).change {
+        log_refused!("what others are and do");
+        return Err(ProcessError::Flow);
     }
+    if badge != 0 || labels::caller_is_admin() { Ok(()) } else { Err(ProcessError::NotAllowed) }
 }
 
 impl ProcessServer for Processes {
@@ -94,11 +92,14 @@ impl ProcessServer for Processes {
             })
     }
 
-    fn list(&self, _badge: u64, position: u64, into: &mut [u8]) -> Result<(usize, u64), ProcessError> {
+    fn list(&self, badge: u64, position: u64, into: &mut [u8]) -> Result<(usize, u64), ProcessError> {
+        allow(badge)?;
         Ok(table::list(position, into))
     }
 
     fn inspect(&self, badge: u64, what: u64, position: u64, into: &mut [u8]) -> Result<(usize, u64), ProcessError> {
+        let is_own = what & OWN != 0;
+        let what = what & !OWN;
         let size = match what {
             info::DOMAIN => size_of::<info::Domain>(),
             info::THREAD => size_of::<info::Thread>(),
@@ -116,8 +117,16 @@ impl ProcessServer for Processes {
             info::LOG | info::LOG_PROGRAMS => into.len(),
             _ => return Err(ProcessError::NoSuchList),
         };
-        // Callers that may end programs see all of them, also those in compartments.
-        let list = if badge == 0 { what | info::UNTAINTED } else { what };
+        if is_own {
+            return own::records(what, position, into.get_mut(..size).ok_or(ProcessError::NoRoom)?);
+        }
+        // Totals of the machine are for everybody, without counts that tainted programs change. Lists say that others exist.
+        let is_total = matches!(what, info::FRAMES | info::COUNTERS | info::SHAPE | info::CODE);
+        let list = match allow(badge) {
+            Ok(()) => what,
+            Err(_) if is_total => what | info::UNTAINTED,
+            Err(error) => return Err(error),
+        };
         let reported = op::info(Entry::SPECIAL, list, position, |bytes, next| {
             let count = bytes.len().min(size);
             if count > into.len() {
@@ -156,29 +165,14 @@ impl ProcessServer for Processes {
     }
 
     fn compartments(&self, badge: u64, number: u64, into: &mut [u8]) -> Result<usize, ProcessError> {
-        let is_allowed = allow(badge).is_ok();
-        let compartments = match table::compartments(number, is_allowed) {
-            // Programs that the caller may not know are no components either.
-            Err(ProcessError::NoSuchDomain) => of_component(number, is_allowed)?,
+        allow(badge)?;
+        let compartments = match table::compartments(number) {
+            Err(ProcessError::NoSuchDomain) => of_component(number)?,
             other => other?,
         };
         let places = into.as_chunks_mut::<8>().0.iter_mut();
         let written = places.zip(&compartments).map(|(place, entry)| *place = entry.to_le_bytes()).count();
         Ok(written * size_of::<u64>())
-    }
-
-    fn give(&self, badge: u64, domain: Delegated, index: u64) -> Result<(), ProcessError> {
-        let domain = Owned::new(domain.into());
-        allow(badge)?;
-        let index = usize::try_from(index).map_or(Entry::OWN, Entry);
-        if !domain.entry().is(Kind::Domain, WRITE) {
-            return Err(ProcessError::NotADomain);
-        }
-        op::portal_new(domain.entry(), PROCESSES.entry(), badge, index, 0).map(drop).map_err(|error| match error {
-            abi::Error::BadIndex | abi::Error::Occupied => ProcessError::BadIndex,
-            abi::Error::AccountExhausted | abi::Error::TableFull => ProcessError::NoRoom,
-            error => child::failed("a portal to proc", error),
-        })
     }
 }
 
@@ -239,8 +233,8 @@ impl ChildServer for Children {
     }
 }
 
-/// The compartments of the component whose domain has this number, if the caller may know it, or is allowed to know all.
-fn of_component(number: u64, is_allowed: bool) -> Result<Vec<u64>, ProcessError> {
+/// The compartments of the component whose domain has this number.
+fn of_component(number: u64) -> Result<Vec<u64>, ProcessError> {
     let mut bytes = [0; MAX_COMPARTMENTS * size_of::<u64>()];
     let reported = ParentClient(Direct(Entry::PARENT)).compartments_of(number, &mut bytes);
     let reported = reported.map_err(|error| match error {
@@ -248,10 +242,7 @@ fn of_component(number: u64, is_allowed: bool) -> Result<Vec<u64>, ProcessError>
         error => child::failed("roottask", error),
     })?;
     let reported = reported.min(bytes.len());
-    let compartments: Vec<u64> =
-        bytes[..reported].as_chunks().0.iter().map(|bytes| u64::from_le_bytes(*bytes)).collect();
-    let judged = labels::judged(compartments.iter().copied()).map_err(labels::refused)?;
-    if is_allowed || label::may(judged.entry()).observe { Ok(compartments) } else { Err(ProcessError::NoSuchDomain) }
+    Ok(bytes[..reported].as_chunks().0.iter().map(|bytes| u64::from_le_bytes(*bytes)).collect())
 }
 
 struct Parent;
@@ -367,6 +358,7 @@ fn start() -> Result<(), Failure<ParentError>> {
     server::prepared_activations(table::set_most_waits() + ACTIVATIONS, STACK_PAGES).map_err(Failure::Transport)?;
     child::divide_account().map_err(Failure::Transport)?;
     child::read_accounts()?;
+    labels::find_admin()?;
     server::keep_memory(KEPT_BYTES);
     server::publish_service("proc", PROCESSES.entry())
 }

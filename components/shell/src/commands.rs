@@ -35,13 +35,13 @@ Commands of the shell:
                         shows it, and background jobs: kill %1. What cannot be
                         started again is ended by force only: the machine may stop
   pin CPUS PROGRAM ...  runs a program on these CPUs only: pin 0,2-3 ls /
-  allow PROGRAM ...     runs a program that may end components, as kill does
   new-compartment NAME  makes a compartment, with a directory /compartments/NAME
   run --taint NAME PROGRAM ...  runs a program that may read what the compartment has,
                         and tell it to nobody outside of it
   with NAME PROGRAM ... runs a program that owns the compartment: it may tell it to
-                        anybody. The system's own files are in system. NAME:0 only
-                        proves it, NAME:1 may become tainted
+                        anybody. NAME:0 only proves it, NAME:1 may become tainted.
+                        The system's own files are in system. Who has admin:0 ends
+                        components, as kill does, and sees all that runs
   chlabel NAME FILE ... moves files to a compartment, - to none
   declassify FILE ...   moves files out of their compartments, for all to read
   drop NAME             gives up the ownership of a compartment: then this shell does

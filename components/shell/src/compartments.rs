@@ -10,7 +10,7 @@ use abi::level;
 use idl::Failure;
 use protocols::file::FileError;
 use protocols::listing::{self, Record};
-use protocols::parent::{OF_PROGRAM, ParentClient, ParentError};
+use protocols::parent::{ADMIN as ADMIN_RECORD, OF_PROGRAM, ParentClient, ParentError};
 use runtime::stream::FILE_SYSTEM;
 use runtime::sync::Once;
 use runtime::{Direct, Entry, label, op};
@@ -24,6 +24,8 @@ fn directory_of(name: &str) -> String {
     alloc::format!("{ALL}/{name}")
 }
 
+/// The compartment that rules the machine. It has no files.
+const ADMIN: &str = "admin";
 /// The compartment of the system's own files, which owners change.
 const SYSTEM: &str = "system";
 const OF_SYSTEM: &str = "/bin";
@@ -46,6 +48,10 @@ pub fn handle(name: &str) -> Result<u64, String> {
     if name == SYSTEM {
         return Ok(system >> 3);
     }
+    if name == ADMIN {
+        let admin = given()?.iter().find(|(tag, ..)| *tag == ADMIN_RECORD);
+        return admin.map(|(.., entry)| entry >> 3).ok_or_else(|| alloc::format!("{name}: roottask names none"));
+    }
     // Nobody but owners of the system makes names there.
     let found = if compartment(ALL)? == system { compartment(&directory_of(name))? } else { 0 };
     if !label::is_secret(found) {
@@ -58,7 +64,7 @@ pub fn handle(name: &str) -> Result<u64, String> {
 pub fn name(handle: u64) -> Option<String> {
     let is_it = |name: &String| self::handle(name) == Ok(handle);
     let all = crate::complete::names(ALL).into_iter().map(|(name, _)| name);
-    core::iter::once(SYSTEM.to_string()).chain(all).find(is_it)
+    [ADMIN, SYSTEM].map(ToString::to_string).into_iter().chain(all).find(is_it)
 }
 
 /// A compartment of this name, and 8 · its handle + a level.
@@ -66,33 +72,30 @@ pub fn at(name: &str, level: u64) -> Result<(String, u64), String> {
     Ok((name.to_string(), handle(name)? << 3 | level))
 }
 
-/// Compartments that the system description gives to programs: the name of each, and 8 · handle + level.
-static OF_PROGRAMS: Once<Vec<(String, u64)>> = Once::new();
+/// What `roottask` knows of compartments, and which of them the system description gives to programs: tag, name, and 8 · handle + level.
+static GIVEN: Once<Vec<(u8, String, u64)>> = Once::new();
 
 /// Those that it gives to the program at this path, if that is as it was built: names, and 8 · handle + level.
 pub fn of_program(path: &str) -> Result<Vec<(String, u64)>, String> {
     let program = path.strip_prefix("/bin/").unwrap_or_default();
     let mut own = Vec::new();
-    for (_, entry) in of_programs()?.iter().filter(|(name, _)| name == program) {
+    for (.., entry) in given()?.iter().filter(|(tag, name, _)| *tag == OF_PROGRAM && name == program) {
         let name = name(entry >> 3).ok_or("a compartment that the description gives it is not there any more")?;
         own.push((name, *entry));
     }
     Ok(if own.is_empty() || files::is_in_archive(path) { own } else { Vec::new() })
 }
 
-fn of_programs() -> Result<&'static [(String, u64)], String> {
-    if let Some(all) = OF_PROGRAMS.get() {
+fn given() -> Result<&'static [(u8, String, u64)], String> {
+    if let Some(all) = GIVEN.get() {
         return Ok(all);
     }
     let mut all = Vec::new();
-    let note = |record: Record<'_>| {
-        if record.tag == OF_PROGRAM {
-            all.push((String::from_utf8_lossy(record.name).into_owned(), record.value));
-        }
-    };
+    let note =
+        |record: Record<'_>| all.push((record.tag, String::from_utf8_lossy(record.name).into_owned(), record.value));
     match listing::each(|position, into| ParentClient(Direct(Entry::PARENT)).compartments(position, into), note) {
         // Then the description gives none to programs.
-        Ok(()) | Err(Failure::Refused(ParentError::NotTrusted)) => Ok(OF_PROGRAMS.get_or_make(|| all)),
+        Ok(()) | Err(Failure::Refused(ParentError::NotTrusted)) => Ok(GIVEN.get_or_make(|| all)),
         Err(error) => Err(error.to_string()),
     }
 }
@@ -100,7 +103,7 @@ fn of_programs() -> Result<&'static [(String, u64)], String> {
 /// Makes a compartment.
 pub fn make(name: &str) -> Result<(), String> {
     let text = |error: Failure<FileError>| alloc::format!("{name}: {error}");
-    if name.is_empty() || name.contains(['/', ':']) || name == SYSTEM {
+    if name.is_empty() || name.contains(['/', ':']) || [ADMIN, SYSTEM].contains(&name) {
         return Err(alloc::format!("{name}: not a name that a compartment can have"));
     }
     // It is there unless an owner removed it.

@@ -4,9 +4,8 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use abi::layout::FIRST_FREE;
-use abi::rights::{COPY, WRITE};
 use abi::{PAGE_BYTES, level};
-use idl::{Delegate, Failure};
+use idl::Failure;
 use loader::startup::{self, Contents};
 use protocols::file::FileError;
 use protocols::process::{KEPT, ProcessClient, ProcessError};
@@ -17,7 +16,7 @@ use runtime::stream::FILE_SYSTEM;
 use shelleval::State;
 use shelleval::world::NotStarted;
 
-use crate::names::{ALLOW, OWN, PIN, RUN, TAINT, WITH};
+use crate::names::{OWN, PIN, RUN, TAINT, WITH};
 use crate::stream::Stream;
 use crate::{compartments, files, terminal};
 
@@ -47,15 +46,12 @@ impl Launch<'_> {
 
     /// The entries that it has besides its streams.
     fn portals(&self) -> impl Iterator<Item = (&str, u16)> {
-        let proc = self.prefixes.allowed.then_some(("proc", PORTAL));
-        proc.into_iter().chain(self.needs_terminal().then_some(("terminal", TERMINAL)))
+        self.needs_terminal().then_some(("terminal", TERMINAL)).into_iter()
     }
 }
 
-/// Where a program that is allowed to has its entry to `proc`: behind its streams.
-const PORTAL: u16 = FIRST_FREE as u16 + 3;
-/// Where a program has the terminal that writes to it, and reads something else.
-const TERMINAL: u16 = FIRST_FREE as u16 + 4;
+/// Where a program has the terminal that writes to it, and reads something else: behind its streams.
+const TERMINAL: u16 = FIRST_FREE as u16 + 3;
 
 /// Whether a program with these streams has the terminal, if it runs in the foreground and a person is there.
 pub fn has_terminal(streams: &[Stream; 3]) -> bool {
@@ -67,8 +63,6 @@ pub fn has_terminal(streams: &[Stream; 3]) -> bool {
 pub struct Prefixes {
     /// On which CPUs it is to run; 0 = all.
     pub cpus: u64,
-    /// It may end components.
-    pub allowed: bool,
     /// Its compartments: names, and 8 · handle + level.
     pub compartments: Vec<(String, u64)>,
 }
@@ -99,11 +93,9 @@ impl Prefixes {
     /// Whether the program may change what has this compartment, and observe it.
     fn may_write(&self, file: u64) -> bool {
         let handle = file >> 3;
-        // At level 0 it may not look at the directories above.
-        let keeps_out = |(_, entry): &(String, u64)| match self.level(entry >> 3) {
-            Some(level::THREE) => entry >> 3 != handle,
-            other => other == Some(level::ZERO),
-        };
+        // What it has at level 0 keeps it from files until it gives that up, as `ps` does before it writes.
+        let keeps_out =
+            |(_, entry): &(String, u64)| self.level(entry >> 3) == Some(level::THREE) && entry >> 3 != handle;
         let is_protected = file & 7 == level::ZERO && self.level(handle) != Some(level::STAR);
         !is_protected && self.may_enter(file) && !self.compartments.iter().any(keeps_out)
     }
@@ -183,11 +175,6 @@ pub fn prefixes(words: &[String]) -> Result<(Prefixes, &[String]), String> {
             [prefix, ..] if prefix == PIN && prefixes.cpus == 0 => {
                 return Err("usage: pin CPUS PROGRAM [ARGUMENT...]; CPUS as in 0,2-3".to_string());
             }
-            [prefix, rest @ ..] if prefix == ALLOW && !rest.is_empty() => {
-                prefixes.allowed = true;
-                rest
-            }
-            [prefix] if prefix == ALLOW => return Err("usage: allow PROGRAM [ARGUMENT...]".to_string()),
             [prefix, option, _, _, ..] if prefix == RUN && option == TAINT => {
                 let mut words = &rest[1..];
                 while let [option, name, program @ ..] = words
@@ -217,19 +204,14 @@ pub fn prefixes(words: &[String]) -> Result<(Prefixes, &[String]), String> {
     }
 }
 
-/// Has made in the program's table what it is to have there: ends of pipes, the terminal, our own entry to `proc`. Lets it
-/// run.
+/// Has made in the program's table what it is to have there: ends of pipes, the terminal. Lets it run.
 fn equip(child: &Child, launch: &Launch<'_>) -> Result<(), Refusal> {
-    let allowed = launch.prefixes.allowed;
-    if !allowed && !launch.needs_terminal() && !launch.streams.iter().any(Stream::is_given) {
+    if !launch.needs_terminal() && !launch.streams.iter().any(Stream::is_given) {
         return Ok(());
     }
     let domain = child.domain()?;
     if launch.needs_terminal() {
         terminal::give(domain.entry(), TERMINAL.into());
-    }
-    if allowed {
-        PROC.give(Delegate::entry(domain.entry().0, COPY | WRITE), PORTAL.into())?;
     }
     for (number, stream) in launch.streams.iter().enumerate() {
         for handle in launch.prefixes.taints() {

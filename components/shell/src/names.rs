@@ -2,8 +2,6 @@
 
 /// The prefix that says on which CPUs a program may run.
 pub const PIN: &str = "pin";
-/// The prefix for a program that may end components.
-pub const ALLOW: &str = "allow";
 
 /// The prefix for a program that is tainted by compartments.
 pub const RUN: &str = "run";
@@ -28,6 +26,6 @@ pub const OWN: [&str; 11] =
 
 /// Commands of the shell itself, prefixes, and words that begin a compound command.
 pub fn all_names() -> impl Iterator<Item = &'static str> {
-    let words = [ALLOW, PIN, RUN, WITH, "case", "for", "if", "time", "until", "while"];
+    let words = [PIN, RUN, WITH, "case", "for", "if", "time", "until", "while"];
     words.into_iter().chain(OWN).chain(shelleval::NAMES)
 }

@@ -12,7 +12,7 @@ codes! {
         4 NoMemory "too little memory is left for programs: end one (ps, kill), or give the machine more"
         5 TooMany "too many programs: end one (ps, kill)"
         6 BadLaunch "the page with its arguments, environment and streams is malformed"
-        7 NotAllowed "not yours to do"
+        7 NotAllowed "only for the compartment admin: type `with admin:0` in front"
         8 Cancelled "the wait was interrupted"
         9 Unreadable "the program could not be read"
         10 NoSuchDomain "no program and no component has this domain"
@@ -22,8 +22,6 @@ codes! {
         14 IsADirectory "a directory"
         15 NoCpu "none of these CPUs is there"
         16 NotASemaphore "not a semaphore that may be raised"
-        17 NotADomain "not a domain in which entries may be made"
-        18 BadIndex "not an index of that table at which an entry can be made"
         19 Runs "it runs still"
         20 TooMuch "more frames than the system description allows this program"
         21 NoStandby "no scheduler stands by yet to take over its CPU: try again (by force it is ended all the same)"
@@ -45,8 +43,12 @@ codes! {
 /// that it starts whatever programs hold.
 pub const KEPT: u64 = u64::MAX;
 
+/// `Process::inspect`, beside a list of domains, threads or portals: only records of the caller, of domains that it made and that these made, of threads
+/// of these, and of entries by which others can call it. For every program that is not tainted, on a thread of its own.
+pub const OWN: u64 = 1 << 34;
+
 /// Programs. The methods that end others or the machine, and [`KEPT`], are for components that the system description gives a portal to
-/// `proc`, and for whom they give an entry with [`Process::give`]; the rest is for everybody.
+/// `proc`, and for callers that have the compartment `admin`, at level 0 or as owners; the rest is for everybody.
 #[interface]
 pub trait Process {
     /// Loads a program from a file: a call entry of `Child`. `launch` holds arguments, environment, streams and portals
@@ -60,10 +62,11 @@ pub trait Process {
     /// the caller. The caller must be tainted with each, or own it and accept it: else `Flow`.
     fn spawn(&self, path: &str, launch: &[u8], frames: u64, cpus: u64) -> Result<Delegated, ProcessError>;
     /// Processes from a position on (0 at first), as [`crate::listing::Listing`] reads them: tag = 0
-    /// running, 1 ended; value = number; name = program. Gives bytes and the next position, 0 after the last.
+    /// running, 1 ended; value = number; name = program. Gives bytes and the next position, 0 after the last. Not for everybody.
     #[repeatable]
     fn list(&self, position: u64, into: &mut [u8]) -> Result<(usize, u64), ProcessError>;
-    /// A record or bytes of `abi::info` (what, position as there). Gives bytes and the next position.
+    /// A record or bytes of `abi::info` (what, position as there). Gives bytes and the next position. For everybody only what is about the machine
+    /// as a whole, or about the caller ([`OWN`]).
     #[repeatable]
     fn inspect(&self, what: u64, position: u64, into: &mut [u8]) -> Result<(usize, u64), ProcessError>;
     /// Stops the machine with an exit status, 0 to 127. Not for everybody.
@@ -72,10 +75,8 @@ pub trait Process {
     /// Ends a program or a component by the number of its domain, as `ps` shows it. A component that is
     /// not started again is ended only by force. Not for everybody.
     fn kill_domain(&self, number: u64, force: Force) -> Result<(), ProcessError>;
-    /// Makes an entry like the caller's own in the table of a domain. Not for everybody.
-    fn give(&self, domain: Delegate, index: u64) -> Result<(), ProcessError>;
     /// The compartments of a program or a component, by the number of its domain: 8 · handle + level each, as many as fit; 0 if it owns all. Gives their
-    /// bytes. A tainted one is shown only to callers that may observe it, or may end programs.
+    /// bytes. Not for everybody.
     #[repeatable]
     fn compartments(&self, number: u64, into: &mut [u8]) -> Result<usize, ProcessError>;
 }

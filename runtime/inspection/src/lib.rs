@@ -13,7 +13,7 @@ use runtime::abi::info::{self, Record};
 use runtime::connection::{Connection, Direct, Given};
 use runtime::idl::Failure;
 use runtime::protocols::parent::{ParentClient, ParentError, State};
-use runtime::protocols::process::{ProcessClient, ProcessError};
+use runtime::protocols::process::{OWN, ProcessClient, ProcessError};
 
 /// The program server.
 pub static PROC: ProcessClient<Connection<Given>> = ProcessClient(Connection::new(Given("proc")));
@@ -31,12 +31,27 @@ fn records<R: Record>() -> Result<Vec<R>, Refusal> {
 }
 
 /// Each record of a kind, one after the other. It takes no memory.
-pub fn each<R: Record>(mut take: impl FnMut(R)) -> Result<(), Refusal> {
+pub fn each<R: Record>(take: impl FnMut(R)) -> Result<(), Refusal> {
+    each_of(R::WHAT, take)
+}
+
+/// The same of records that are about us: our domain and those that it made, its threads, and entries by which we can be called.
+pub fn each_own<R: Record>(take: impl FnMut(R)) -> Result<(), Refusal> {
+    each_of(R::WHAT | OWN, take)
+}
+
+/// All of these.
+pub fn own<R: Record>() -> Result<Vec<R>, Refusal> {
+    let mut all = Vec::new();
+    each_own(|record| all.push(record)).map(|()| all)
+}
+
+fn each_of<R: Record>(what: u64, mut take: impl FnMut(R)) -> Result<(), Refusal> {
     let mut position = 0;
     let mut buffer = [0; MAX_BYTES];
     let buffer = &mut buffer[..size_of::<R>()];
     loop {
-        let (count, next) = PROC.inspect(R::WHAT, position, buffer)?;
+        let (count, next) = PROC.inspect(what, position, buffer)?;
         let Some(record) = R::read(&buffer[..count.min(buffer.len())]) else { return Ok(()) };
         take(record);
         if next == 0 {

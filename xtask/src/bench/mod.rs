@@ -55,6 +55,11 @@ const INTERRUPTS_OFF: &str = "interrupts-off";
 /// The commands that run there.
 const UNDER_FUZZER: &str = "fuzzer --count 100000; bench --interrupts-off";
 
+/// What measures the rows whose names contain this. Those that read the log come first: the log forgets.
+fn command(filter: &str) -> String {
+    format!("with admin bench {filter}; bench {filter}")
+}
+
 /// A row of the results, as `--json` writes it.
 #[derive(Debug, Serialize)]
 struct Row<'a> {
@@ -159,7 +164,7 @@ fn measure(project: &Project, options: &BenchOptions) -> Result<Vec<Measurement>
     let system = System::read(project, &options.system)?;
     let filter = options.filter.as_deref().unwrap_or_default();
     let machine = || Machine { icount: true, ..Machine::new(MEMORY) };
-    let (image, mut measured) = run(project, &system, machine(), format!("bench {filter}").trim())?;
+    let (image, mut measured) = run(project, &system, machine(), &command(filter))?;
     let nucleus = read(&image.elf)?;
     // Without what fills the last pages.
     let bytes = |part: &str| -> Result<u64> {
@@ -186,7 +191,7 @@ fn follow(project: &Project, system: &Path, name: &str) -> Result<Followed> {
     install::emulator(project.isa)?;
     let system = System::read(project, system)?;
     let machine = Machine { icount: true, ..Machine::new(MEMORY) };
-    let (image, mut rows, executed) = run_and_follow(project, &system, machine, &format!("bench {name}"), true)?;
+    let (image, mut rows, executed) = run_and_follow(project, &system, machine, &command(name), true)?;
     if rows.len() != 1 {
         let names: Vec<&str> = rows.iter().map(|row| row.name.as_str()).collect();
         bail!("--functions takes one row at a time, and `{name}` names {}", names.join(", "));
