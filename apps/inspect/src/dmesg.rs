@@ -18,8 +18,7 @@ say since boot, as far as it is kept: 12 KiB of nucleus and components, and
   -f         goes on writing what comes (Ctrl-C ends it)
   --refused  writes instead what compartments forbade, as far as it is kept
              (4 KiB): who, {its compartments}, and whom it did not reach. After
-             that, what a server refused. For those who see all compartments:
-             allow dmesg --refused
+             that, what a server refused
 ";
 
 /// Nanoseconds between two looks.

@@ -109,12 +109,7 @@ impl ProcessServer for Processes {
             info::CPU => size_of::<info::Cpu>(),
             info::SHAPE => size_of::<info::Shape>(),
             info::CODE => size_of::<info::Code>(),
-            info::LOG_REFUSED => {
-                // It has lines about programs in any compartment.
-                allow(badge)?;
-                into.len()
-            }
-            info::LOG | info::LOG_PROGRAMS => into.len(),
+            part if info::is_log(part) => into.len(),
             _ => return Err(ProcessError::NoSuchList),
         };
         if is_own {
