@@ -22,7 +22,7 @@ impl Log {
         Self { line: [0; 200], used: 0, about: abi::op::ABOUT_PROGRAM }
     }
 
-    /// An empty line about what is refused to the caller for its label. Only those see it who see all compartments.
+    /// An empty line about what is refused to the caller for its label. Only programs with the compartment `admin` see it.
     pub const fn about_refused() -> Self {
         Self { line: [0; 200], used: 0, about: abi::op::ABOUT_REFUSED }
     }

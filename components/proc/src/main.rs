@@ -68,11 +68,18 @@ impl Serve for Processes {
 }
 
 /// Refuses callers that may not rule the machine. Components with a portal of the system description may: its badge is not 0. So may
-/// who has the compartment `admin`. Everybody sees what they do, so a tainted caller is refused, too.
+/// callers that have the compartment `admin`. Everybody sees what they do, so a tainted caller is refused, too.
 fn allow(badge: u64) -> Result<(), ProcessError> {
+    judge(badge).inspect_err(|error| {
+        if *error == ProcessError::Flow {
+            log_refused!("what others are and do");
+        }
+    })
+}
+
+fn judge(badge: u64) -> Result<(), ProcessError> {
     // One that has a compartment at level 0 observes nothing, and is not tainted.
     if !labels::CALLERS.caller_may(0).change {
-        log_refused!("what others are and do");
         return Err(ProcessError::Flow);
     }
     if badge != 0 || labels::caller_is_admin() { Ok(()) } else { Err(ProcessError::NotAllowed) }
@@ -117,10 +124,11 @@ impl ProcessServer for Processes {
         }
         // Totals of the machine are for everybody, without counts that tainted programs change. Lists say that others exist.
         let is_total = matches!(what, info::FRAMES | info::COUNTERS | info::SHAPE | info::CODE);
-        let list = match allow(badge) {
-            Ok(()) => what,
-            Err(_) if is_total => what | info::UNTAINTED,
-            Err(error) => return Err(error),
+        let list = if is_total && judge(badge).is_err() {
+            what | info::UNTAINTED
+        } else {
+            allow(badge)?;
+            what
         };
         let reported = op::info(Entry::SPECIAL, list, position, |bytes, next| {
             let count = bytes.len().min(size);

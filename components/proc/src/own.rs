@@ -4,7 +4,7 @@
 use abi::info::{self, Domain, Portal, Record, Thread};
 use protocols::process::ProcessError;
 use runtime::entry::Entry;
-use runtime::op;
+use runtime::{log_refused, op};
 
 use crate::{child, labels};
 
@@ -33,8 +33,11 @@ fn parent(number: u64) -> Option<u64> {
 /// Whether a domain is another, or the other made it, or what made it.
 fn descends(mut number: u64, from: u64) -> bool {
     for _ in 0..DEEPEST {
+        // What a domain makes is newer, and has a higher number.
+        if number <= from {
+            return number == from;
+        }
         match parent(number) {
-            _ if number == from => return true,
             Some(parent) if parent != 0 => number = parent,
             _ => return false,
         }
@@ -42,24 +45,28 @@ fn descends(mut number: u64, from: u64) -> bool {
     false
 }
 
-/// Whether a record of this list is about a domain, or one that descends from it.
-fn is_of(domain: u64, what: u64, record: &[u8]) -> bool {
+/// The position after a record of this list, if that is about a domain, or one that descends from it. The nucleus's own would say which domain
+/// comes next, whoever that is.
+fn after(domain: u64, what: u64, record: &[u8]) -> Option<u64> {
     match what {
-        info::DOMAIN => Domain::read(record).is_some_and(|it| descends(it.number, domain)),
-        info::THREAD => Thread::read(record).is_some_and(|it| descends(it.home, domain)),
-        info::PORTAL => Portal::read(record).is_some_and(|it| it.index != 0 && it.to == domain),
-        _ => false,
+        info::DOMAIN => Domain::read(record).filter(|it| descends(it.number, domain)).map(|it| it.number),
+        info::THREAD => Thread::read(record).filter(|it| descends(it.home, domain)).map(|it| it.number),
+        info::PORTAL => {
+            let own = Portal::read(record).filter(|it| it.index != 0 && it.to == domain);
+            own.map(|it| Portal::position(it.from, it.index + 1))
+        }
+        _ => None,
     }
 }
 
-/// Writes the next record of a list that [is about](is_of) the caller, from a position on. It passes over all others, so that nobody learns
-/// from positions how many there are.
+/// Writes the next record of a list that is about the caller, from a position on. It passes over all others.
 pub fn records(what: u64, mut position: u64, into: &mut [u8]) -> Result<(usize, u64), ProcessError> {
     if !matches!(what, info::DOMAIN | info::THREAD | info::PORTAL) {
         return Err(ProcessError::NoSuchList);
     }
     // Records of tainted domains are left out: a tainted caller would miss its own.
     if !labels::CALLERS.caller_may(0).change {
+        log_refused!("records of its own");
         return Err(ProcessError::Flow);
     }
     let caller = caller()?;
@@ -72,12 +79,15 @@ pub fn records(what: u64, mut position: u64, into: &mut [u8]) -> Result<(usize, 
             next
         };
         match op::info(Entry::SPECIAL, what | info::UNTAINTED, position, copy) {
-            Ok(next) if is_of(caller, what, record) => {
-                into.copy_from_slice(record);
-                return Ok((into.len(), next));
-            }
-            Ok(0) | Err(abi::Error::AtEnd) => return Ok((0, 0)),
-            Ok(next) => position = next,
+            Ok(next) => match (after(caller, what, record), next) {
+                (Some(after), _) => {
+                    into.copy_from_slice(record);
+                    return Ok((into.len(), after));
+                }
+                (None, 0) => return Ok((0, 0)),
+                (None, next) => position = next,
+            },
+            Err(abi::Error::AtEnd) => return Ok((0, 0)),
             Err(error) => return Err(child::failed("a list", error)),
         }
     }

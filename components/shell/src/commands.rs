@@ -40,7 +40,7 @@ Commands of the shell:
                         and tell it to nobody outside of it
   with NAME PROGRAM ... runs a program that owns the compartment: it may tell it to
                         anybody. NAME:0 only proves it, NAME:1 may become tainted.
-                        The system's own files are in system. Who has admin:0 ends
+                        The system's own files are in system. With admin:0 it ends
                         components, as kill does, and sees all that runs
   chlabel NAME FILE ... moves files to a compartment, - to none
   declassify FILE ...   moves files out of their compartments, for all to read

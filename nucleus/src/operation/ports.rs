@@ -149,7 +149,10 @@ fn receive(by: Ref<Activation>, inbox: Ref<Port>) -> Outcome {
         Ok(()) => {}
         // The label change that the message requires is refused: drops the message, unless another receiver took it
         // meanwhile.
-        Err(Stop::Refused(_)) if begun == number => return refuse_oldest(by, inbox, member),
+        Err(Stop::Refused(error)) if begun == number => {
+            let drop = if error == Error::Flow { refuse_oldest } else { drop_oldest };
+            return drop(by, inbox, member);
+        }
         Err(Stop::Refused(_)) if begun != 0 => {
             by.progress.update(|progress| progress & port::WOKEN);
             return Err(Stop::Repeat);

@@ -170,7 +170,9 @@ pub fn io(held: Held, ports: u64, offset: u64, value: u64, _: u64, direction: u6
 fn access_port(held: Held, ports: u64, offset: u64, value: u64, direction: u64) -> Result<u64, Error> {
     let domain = cpu::this(held).domain.get().ok_or(Error::IsScheduler)?;
     let entry = domain.entry(usize::try_from(ports).unwrap_or(usize::MAX), Kind::IoPorts, rights::WRITE)?;
-    flows::may_change(domain)?;
+    if flows::may_change(domain).is_err() {
+        return Err(refuse(domain, Against::Thing("ports of devices")));
+    }
     let (first, count) = (entry.word0.get() & 0xffff, entry.word0.get() >> 16);
     let port = |bytes: u64| {
         if offset >= count || count - offset < bytes { Err(Error::NotItsPorts) } else { Ok((first + offset) as u16) }
@@ -222,9 +224,11 @@ pub fn log(held: Held, bytes: u64, about: u64) -> Reply {
     let domain = activation.domain;
     let line = [Part::Text(": "), Part::Foreign(text)];
     let name = Part::Foreign(domain.name_bytes());
-    let caller = activation.caller.get().filter(|_| about == ABOUT_REFUSED && !domain.is_program());
-    if let Some(caller) = caller {
-        forbidden::by_server(caller.domain, domain, text);
+    if about == ABOUT_REFUSED && !domain.is_program() {
+        // A caller that was cut off is refused nothing any more.
+        if let Some(caller) = activation.caller.get() {
+            forbidden::by_server(caller.domain, domain, text);
+        }
     } else if domain.is_program() {
         // Programs may have equal names, or the name of a component, so the line has the domain's number.
         kernel_log::line_in(held, PROGRAMS, &[name, Part::Text("#"), Part::Number(domain.number)], &line);

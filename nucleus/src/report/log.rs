@@ -257,7 +257,7 @@ pub fn line_in(held: Held, part: usize, parts: &[Part], more: &[Part]) {
     parts.iter().for_each(|part| ring.put_part(part));
     more.iter().for_each(|part| ring.put_part(part));
     ring.put(b"\n");
-    // Whoever waits for lines may not learn what a tainted domain was refused.
+    // A domain that waits for lines may not learn what a tainted one was refused.
     if let Some(semaphore) = LOG.get(held).semaphore.get().filter(|_| part != REFUSED) {
         semaphore.signal();
     }
