@@ -31,25 +31,45 @@ fn text(error: impl ToString) -> String {
     error.to_string()
 }
 
+/// A port of the peer's, one of ours, and the message that goes to the one and comes back to the other; both wait.
+struct Exchange {
+    there: Owned,
+    back: Port,
+    block: [u64; WORDS],
+}
+
+impl Exchange {
+    /// With a peer that answers so many messages.
+    fn new(messages: u64) -> Result<Self, String> {
+        peer::start()?;
+        let back = Port::new(Entry::OWN, SIZE, None, None, 0).map_err(text)?;
+        let delegate = Delegate::entry(back.entry().0, rights::WRITE | rights::COPY);
+        let there = Owned::new(PEER.port(delegate).map_err(text)?.into());
+        PEER.echo(messages).map_err(text)?;
+        Ok(Self { there, back, block: BLOCK })
+    }
+
+    #[inline(always)]
+    fn round(&mut self) {
+        port::send_words(self.there.entry(), &self.block).unwrap_or_else(|_| refused());
+        (_, self.block) = port::receive_words(self.back.entry(), NEVER).unwrap_or_else(|_| refused());
+    }
+
+    /// The row, if there were even numbers of rounds, each of which inverts the first word.
+    fn row(&self, value: u64, rounds: u64) -> Result<Row, String> {
+        if self.block == BLOCK { Ok(Row::instructions(value).of(rounds)) } else { Err("a wrong answer".into()) }
+    }
+}
+
 /// 64 bytes through a port of the peer's, and 64 back through one of ours; both wait.
 pub fn ping_pong() -> Result<Row, String> {
-    peer::start()?;
-    let back = Port::new(Entry::OWN, SIZE, None, None, 0).map_err(text)?;
-    let delegate = Delegate::entry(back.entry().0, rights::WRITE | rights::COPY);
-    let there = Owned::new(PEER.port(delegate).map_err(text)?.into());
-    PEER.echo(ROUNDS + WARM_UP).map_err(text)?;
-    let mut block = BLOCK;
-    let mut round = || {
-        port::send_words(there.entry(), &block).unwrap_or_else(|_| refused());
-        (_, block) = port::receive_words(back.entry(), NEVER).unwrap_or_else(|_| refused());
-    };
-    (0..WARM_UP).for_each(|_| round());
-    let (value, switches) = dispatches(|| average(ROUNDS, round))?;
+    let mut exchange = Exchange::new(ROUNDS + WARM_UP)?;
+    (0..WARM_UP).for_each(|_| exchange.round());
+    let (value, switches) = dispatches(|| average(ROUNDS, || exchange.round()))?;
     if switches < 2 * ROUNDS {
         return Err(alloc::format!("{switches} switches in {ROUNDS} rounds"));
     }
-    // There were even numbers of rounds, each of which inverts the first word.
-    if block == BLOCK { Ok(Row::instructions(value).of(ROUNDS)) } else { Err("a wrong answer".into()) }
+    exchange.row(value, ROUNDS)
 }
 
 /// By how much the cost of sending differs: to a port with room, to one that is full, and to one whose label refuses the message. Nobody waits.
@@ -129,12 +149,7 @@ const BETWEEN: u64 = 100;
 /// This program is started for it alone.
 pub fn ping_pong_labelled() -> Result<Row, String> {
     const ROUNDS: u64 = 1000;
-    peer::start()?;
-    let back = Port::new(Entry::OWN, SIZE, None, None, 0).map_err(text)?;
-    let delegate = Delegate::entry(back.entry().0, rights::WRITE | rights::COPY);
-    let there = Owned::new(PEER.port(delegate).map_err(text)?.into());
-    PEER.echo(ROUNDS + BETWEEN).map_err(text)?;
-    let mut block = BLOCK;
+    let mut exchange = Exchange::new(ROUNDS + BETWEEN)?;
     let (mut count, mut handles) = (0, HANDLES);
     taint(0, HANDLES).map_err(text)?;
     let mut round = || {
@@ -143,11 +158,9 @@ pub fn ping_pong_labelled() -> Result<Row, String> {
             handles += 1;
         }
         count += 1;
-        port::send_words(there.entry(), &block).unwrap_or_else(|_| refused());
-        (_, block) = port::receive_words(back.entry(), NEVER).unwrap_or_else(|_| refused());
+        exchange.round();
     };
     (0..BETWEEN).for_each(|_| round());
     let value = average(ROUNDS, round);
-    // There were even numbers of rounds, each of which inverts the first word.
-    if block == BLOCK { Ok(Row::instructions(value).of(ROUNDS)) } else { Err("a wrong answer".into()) }
+    exchange.row(value, ROUNDS)
 }

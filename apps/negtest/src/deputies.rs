@@ -19,11 +19,12 @@ use runtime::entry::Owned;
 use runtime::op::Schedule;
 use runtime::server::{self, ServeWord};
 use runtime::thread::{self, Thread};
-use runtime::{Entry, op, program};
+use runtime::{Entry, op};
 use tool::inspect;
 
 use crate::case::{Case, text};
 use crate::launch::Process;
+use crate::leaks;
 
 /// All of them.
 pub const ALL: &[Case] = &[
@@ -148,8 +149,7 @@ fn lists() -> Result<String, String> {
 }
 
 fn admin() -> Result<String, String> {
-    let own = program::startup().into_iter().flat_map(|startup| startup.compartments());
-    let Some((name, own)) = own.last() else { return Err("use: with admin:0 negtest admin-for-child".into()) };
+    let Some((name, own)) = leaks::own().pop() else { return Err("use: with admin:0 negtest admin-for-child".into()) };
     inspect::domains().map_err(text)?;
     for level in [level::STAR, level::ZERO, level::ONE, level::THREE] {
         let compartments = &[(name, own >> 3 << 3 | level)];

@@ -386,7 +386,7 @@ fn argument(place: usize) -> &'static str {
 }
 
 /// Our compartments.
-fn own() -> Vec<(&'static str, u64)> {
+pub fn own() -> Vec<(&'static str, u64)> {
     program::startup().map_or_else(Vec::new, |reported| reported.compartments().collect())
 }
 

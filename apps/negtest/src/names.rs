@@ -47,7 +47,7 @@ const HOARDERS: RangeInclusive<usize> =
 const MILLISECOND: u64 = 1_000_000;
 
 /// A service that answers with what it has.
-pub struct Impostor;
+struct Impostor;
 
 impl ServeWord for Impostor {
     fn serve(_: u64, _: [u64; 5]) -> u64 {
