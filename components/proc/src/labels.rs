@@ -18,7 +18,7 @@ const _: () = assert!(MAX_COMPARTMENTS <= op::LABEL_ENTRIES);
 /// Answers what the caller may do with a thing of a compartment.
 pub static CALLERS: Compartments = Compartments::new();
 
-/// What the compartment `admin` protects: 8 · handle + level 0; 0 if our parent names none, as when we are not trusted.
+/// The compartment `admin`, as things have it that it protects: 8 · handle + level 0. 0 if our parent names none, as when we are not trusted.
 static PROTECTED: AtomicU64 = AtomicU64::new(0);
 
 /// Learns which compartment `admin` is.

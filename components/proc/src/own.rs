@@ -33,7 +33,7 @@ fn parent(number: u64) -> Option<u64> {
 /// Whether a domain is another, or the other made it, or what made it.
 fn descends(mut number: u64, from: u64) -> bool {
     for _ in 0..DEEPEST {
-        // What a domain makes is newer, and has a higher number.
+        // A domain is newer than its maker, and has a higher number.
         if number <= from {
             return number == from;
         }

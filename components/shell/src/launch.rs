@@ -93,7 +93,7 @@ impl Prefixes {
     /// Whether the program may change what has this compartment, and observe it.
     fn may_write(&self, file: u64) -> bool {
         let handle = file >> 3;
-        // What it has at level 0 keeps it from files until it gives that up, as `ps` does before it writes.
+        // A compartment at level 0 keeps it from files until it gives that up, as `ps` does before it writes.
         let keeps_out =
             |(_, entry): &(String, u64)| self.level(entry >> 3) == Some(level::THREE) && entry >> 3 != handle;
         let is_protected = file & 7 == level::ZERO && self.level(handle) != Some(level::STAR);

@@ -8,7 +8,7 @@ use abi::Error;
 use core::cell::Cell;
 use flow::Label;
 
-/// What labels protect.
+/// The target of a flow that labels forbid.
 #[derive(Clone, Copy)]
 pub enum Against {
     /// A domain.

@@ -55,7 +55,7 @@ const INTERRUPTS_OFF: &str = "interrupts-off";
 /// The commands that run there.
 const UNDER_FUZZER: &str = "fuzzer --count 100000; bench --interrupts-off";
 
-/// What measures the rows whose names contain this. Those that read the log come first: the log forgets.
+/// The commands that measure the rows whose names contain this. Those that read the log come first: the log forgets.
 fn command(filter: &str) -> String {
     format!("with admin bench {filter}; bench {filter}")
 }

@@ -37,7 +37,7 @@ pub fn measure(
     rows.collect()
 }
 
-/// What a row costs on a machine with these boot words.
+/// The cost of a row on a machine with these boot words.
 fn cost(project: &Project, system: &System, row: &str, append: &str) -> Result<u64> {
     let machine = Machine { append: append.into(), ..Machine::new(MEMORY) };
     let rows = if row == HTTP_GET {
