@@ -104,12 +104,17 @@ pub fn code(file: &[u8]) -> Result<Vec<(u64, &[u8])>> {
 
 /// Functions of the file, as sorted lines `hexadecimal address, space, name`.
 pub fn symbols(file: &[u8]) -> Result<String> {
+    symbols_with(file, |_| true)
+}
+
+/// As [`symbols`], of functions with these mangled names: to demangle all names of a large program takes long.
+pub fn symbols_with(file: &[u8], is_wanted: impl Fn(&str) -> bool) -> Result<String> {
     let file = ElfFile64::<LittleEndian>::parse(file).context("not an ELF file of 64 bits")?;
     let mut symbols: Vec<(u64, String)> = file
         .symbols()
         .filter(|symbol| is_code(&file, symbol))
         .filter_map(|symbol| Some((symbol.address(), symbol.name().ok()?.to_string())))
-        .filter(|(_, name)| !name.is_empty() && !name.starts_with(".L") && !name.starts_with('$'))
+        .filter(|(_, name)| !name.is_empty() && is_wanted(name) && !name.starts_with(".L") && !name.starts_with('$'))
         // Places within functions; see `bench::several`.
         .filter(|(_, name)| !name.starts_with("lock_taken_") && !name.starts_with("lock_given_"))
         .map(|(address, name)| (address, format!("{:#}", rustc_demangle::demangle(&name))))

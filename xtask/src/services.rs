@@ -11,6 +11,7 @@ use regex::Regex;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 /// Names of the functions of the runtime at which calls arrive.
 const ENTRIES: [&str; 4] = ["service_entry::<", "word_entry::<", "all_words_entry::<", "short_entry::<"];
@@ -37,7 +38,8 @@ pub fn all(project: &Project, domains: &[(String, Program)], programs: &Programs
     let mut all = Services::new();
     for (domain, program) in domains {
         let served = served(project, &program.0)?;
-        for (address, name) in services(&elf::symbols(&read(programs.file(program)?)?)?) {
+        let is_entry = |mangled: &str| ENTRIES.iter().any(|entry| mangled.contains(entry.trim_end_matches("::<")));
+        for (address, name) in services(&elf::symbols_with(&read(programs.file(program)?)?, is_entry)?) {
             let served = served.get(&name).cloned().unwrap_or(Served { first: name, badged: None });
             all.insert((domain.clone(), address), served);
         }
@@ -67,26 +69,32 @@ fn services(symbols: &str) -> BTreeMap<u64, String> {
     symbols.lines().filter_map(service).collect()
 }
 
+/// What a source says: a server of an interface; a service, to the end of the block, a line that is a brace alone; where it passes
+/// calls on.
+static FOUND: LazyLock<[Regex; 3]> = LazyLock::new(|| {
+    [r"impl (\w+)Server for (\w+)", r"(?s)impl Serve(?:Word)? for (\w+) \{(.*?)\n\}", r"(\w+)(?: \{.*\})?\.dispatch\("]
+        .map(|pattern| Regex::new(pattern).expect("these patterns are constant, and a test uses each"))
+});
+
 /// The interfaces that each type of a program serves.
 fn served(project: &Project, program: &str) -> Result<BTreeMap<String, Served>> {
     let folder = ["components", "apps"].iter().find_map(|group| project.bare_program(group, program));
     match folder.or_else(|| project.driver(program)) {
         Some(folder) => {
             let texts = files(&folder.join("src"), "rs")?;
-            served_in(&texts.iter().map(|path| read_text(path)).collect::<Result<Vec<_>>>()?.join("\n"))
+            let texts = texts.iter().map(|path| read_text(path)).collect::<Result<Vec<_>>>()?;
+            // Most have no service, and regular expressions are slow.
+            let serves = texts.into_iter().filter(|text| text.contains("impl Serve") || text.contains("Server for "));
+            Ok(served_in(&serves.collect::<Vec<_>>().join("\n")))
         }
         None => Ok(BTreeMap::new()),
     }
 }
 
-fn served_in(source: &str) -> Result<BTreeMap<String, Served>> {
-    let interfaces: BTreeMap<String, String> = Regex::new(r"impl (\w+)Server for (\w+)")?
-        .captures_iter(source)
-        .map(|found| (found[2].to_string(), found[1].to_string()))
-        .collect();
-    // To the end of the block: a line that is a brace alone.
-    let services = Regex::new(r"(?s)impl Serve(?:Word)? for (\w+) \{(.*?)\n\}")?;
-    let dispatches = Regex::new(r"(\w+)(?: \{.*\})?\.dispatch\(")?;
+fn served_in(source: &str) -> BTreeMap<String, Served> {
+    let [servers, services, dispatches] = &*FOUND;
+    let interfaces: BTreeMap<String, String> =
+        servers.captures_iter(source).map(|found| (found[2].to_string(), found[1].to_string())).collect();
     // Without a block of its own, as one made by a macro, it serves what it implements.
     let plain = |interface: &String| Served { first: interface.clone(), badged: None };
     let mut served: BTreeMap<String, Served> =
@@ -105,7 +113,7 @@ fn served_in(source: &str) -> Result<BTreeMap<String, Served>> {
         };
         served.insert(service[1].to_string(), serves);
     }
-    Ok(served)
+    served
 }
 
 /// The files of a folder with this extension, sorted.
@@ -146,7 +154,7 @@ mod tests {
             impl LeafServer for Leaf {\n}\nimpl Serve for Odd {\n    nothing\n}\n";
         let plain = Served { first: "Cake".into(), badged: None };
         let both = Served { first: "Tree".into(), badged: Some("Leaf".into()) };
-        let served = served_in(source)?;
+        let served = served_in(source);
         assert_eq!((served.get("Plain"), served.get("Both")), (Some(&plain), Some(&both)));
         assert_eq!(served.get("Leaf").map(|served| served.first.as_str()), Some("Leaf"));
         assert_eq!(served.get("Odd"), None);
