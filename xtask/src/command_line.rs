@@ -217,6 +217,7 @@ pub struct LinesOptions {
 #[command(after_help = "Examples:\n  \
     ./x labels trace 7 10000 > trace.jsonl   ten thousand steps at random, and what came of them\n  \
     ./x labels replay trace.jsonl            does the engine say the same?\n  \
+    ./x labels replay trace.jsonl --machine  and the domains of a machine?\n  \
     ./x labels bench                         what do its operations cost? Draws labels.svg\n\n\
     A line is an object of JSON; the chapter docs/book/labels.md says of which form.")]
 pub enum LabelsCommand {
@@ -242,6 +243,15 @@ pub struct ReplayOptions {
     /// The trace; - is standard input
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
+    /// Then make its steps in a machine, with domains, ports and messages, and compare these
+    #[arg(long)]
+    pub machine: bool,
+    /// Instruction set of the machine
+    #[arg(long, value_name = "ISA", default_value = "x86_64", requires = "machine")]
+    pub arch: Isa,
+    /// End the machine after so many seconds, with status 124
+    #[arg(long, value_name = "SECONDS", default_value_t = 600.0, requires = "machine")]
+    pub timeout: f64,
 }
 
 /// `./x labels trace`

@@ -1,8 +1,10 @@
 //! `./x labels`: traces of labels, judged by the engine, and made for others to judge.
 
+use crate::build::Checks;
 use crate::command_line::{LabelsCommand, ReplayOptions, ScriptOptions};
 use crate::engine;
 use crate::project::Project;
+use crate::replay::{self, Said, Steps};
 use anyhow::{Context, Result, anyhow, bail};
 use flow::trace::{Mistake, Outcome, Script, Step, World};
 use flow::{Handle, Level, specification as spec};
@@ -11,6 +13,7 @@ use std::fmt::Display;
 use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, Read, Write};
 use std::path::Path;
+use std::time::Duration;
 
 /// A label in JSON. ★ is -1.
 #[derive(Serialize, Deserialize)]
@@ -56,13 +59,13 @@ const NO_TRACE: u8 = 2;
 /// Does what the command says; gives the exit status.
 pub fn labels(project: &Project, command: &LabelsCommand) -> Result<u8> {
     match command {
-        LabelsCommand::Replay(options) => Ok(replay(options)),
+        LabelsCommand::Replay(options) => replay(project, options),
         LabelsCommand::Trace(options) => trace(options).map(|()| 0),
         LabelsCommand::Bench(options) => engine::bench(project, options).map(|()| 0),
     }
 }
 
-fn replay(ReplayOptions { file }: &ReplayOptions) -> u8 {
+fn replay(project: &Project, ReplayOptions { file, machine, arch, timeout }: &ReplayOptions) -> Result<u8> {
     let mut judged = Judged::default();
     let read = if file == Path::new("-") {
         judge(std::io::stdin().lock(), &mut judged).context("standard input is no trace of labels")
@@ -76,7 +79,14 @@ fn replay(ReplayOptions { file }: &ReplayOptions) -> u8 {
     if let Err(error) = read {
         eprintln!("error: {error:#}");
     }
-    status
+    if !machine || status != 0 {
+        return Ok(status);
+    }
+    let limit = Duration::try_from_secs_f64(*timeout).context("--timeout")?;
+    let project = project.on(*arch);
+    // The machine prints what comes of it.
+    let (_, agrees) = replay::compare(&project, &judged.steps, Checks::Off, limit, true)?;
+    Ok(if agrees { 0 } else { DIFFERS })
 }
 
 /// Result of reading a trace, up to its end or a bad line.
@@ -85,6 +95,8 @@ struct Judged {
     lines: usize,
     /// The first line about which trace and engine disagree, or engine and specification.
     disagreement: Option<String>,
+    /// The steps, for a machine.
+    steps: Steps,
 }
 
 impl Judged {
@@ -97,6 +109,22 @@ impl Judged {
             None => (None, NO_TRACE),
         }
     }
+}
+
+/// A trace of steps at random, for a test; the lines of messages that say something else with `change`.
+pub fn random_steps(seed: u64, count: usize, change: impl Fn(&mut Said)) -> Result<Steps> {
+    let (mut world, mut script, mut steps) = (World::new(), Script::new(seed), Steps::default());
+    for line in 1..=count {
+        let step = script.next(&world);
+        let said = world.step(&step)?.map(|came| {
+            let (send, receive) = came.labels.unzip();
+            let mut said = Said { delivered: came.delivered, to: came.to, send, receive };
+            change(&mut said);
+            said
+        });
+        steps.add(line, &step, said.as_ref());
+    }
+    Ok(steps)
 }
 
 /// Bytes of a line, at most: a label of some hundred thousand handles.
@@ -120,6 +148,7 @@ fn judge(mut trace: impl BufRead, judged: &mut Judged) -> Result<()> {
         let text = std::str::from_utf8(&line).context("it is no text in UTF-8").with_context(at)?.trim();
         if !text.is_empty() {
             let (step, said) = parsed(text).with_context(at)?;
+            judged.steps.add(place, &step, said.as_ref());
             // The lines after a disagreement follow from it; they are only read.
             if judged.disagreement.is_none() {
                 let found = disagreement(world.step(&step), said).with_context(at)?;
@@ -178,14 +207,6 @@ fn parsed(line: &str) -> Result<(Step, Option<Said>)> {
             (step, Some(Said { delivered, to, send: read("s", s)?, receive: read("r", r)? }))
         }
     })
-}
-
-/// A trace's statement of the outcome of a message; omitted parts are not compared.
-struct Said {
-    delivered: bool,
-    to: Option<u64>,
-    send: Option<spec::Label>,
-    receive: Option<spec::Label>,
 }
 
 /// The first thing that is not as it should be, with both sides.

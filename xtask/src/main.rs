@@ -42,6 +42,7 @@ mod new;
 mod portal;
 mod profile;
 mod project;
+mod replay;
 mod run;
 mod scan;
 mod services;

@@ -3,7 +3,8 @@
 //! Runs in the place of a shell. Alone, it has the machine and the serial line's ports, and tries the
 //! runtime itself; with the argument `services` it tries what the runtime offers for the system's
 //! services, through them; with `tables` portal tables that grow; with `contract` what follows from the table of operations; with `flows`
-//! whether labels are asked, and with `rules` whether what comes of them is what the specification says; with `windows` windows; with
+//! whether labels are asked, and with `rules` whether what comes of them is what the specification says, with `replay` whether it is what a
+//! trace says; with `windows` windows; with
 //! `ports` ports; with `shapes` how long making portals keeps interrupts out; with `table` it tries what happens between CPUs; with `order`
 //! it prints in which order threads run, with `share` and `burden` how equal their time is; with `driver` it gives bad frames to a driver;
 //! with `restarts` it is a component that does not last, with `declared` one of a compartment. Each check prints one line; the machine
@@ -41,6 +42,7 @@ mod ports;
 #[allow(unsafe_code)]
 mod raw;
 mod registers;
+mod replay;
 mod restarts;
 mod rules;
 mod services;
@@ -49,6 +51,7 @@ mod share;
 mod shares;
 mod shown;
 mod slices;
+mod subject;
 mod table;
 mod tables;
 mod terminal;
@@ -111,6 +114,13 @@ fn main(arguments: Arguments) {
         let line = try_rules(&arguments).unwrap_or_else(|why| {
             failed += 1;
             format!("rules: FAILED: {why}\n")
+        });
+        let _ = Serial::new().write_str(&line);
+        let _ = op::machine_stop(Entry::SPECIAL, failed);
+    } else if chosen("replay") {
+        let line = replay::line().unwrap_or_else(|why| {
+            failed += 1;
+            format!("replay: FAILED: {why}\n")
         });
         let _ = Serial::new().write_str(&line);
         let _ = op::machine_stop(Entry::SPECIAL, failed);

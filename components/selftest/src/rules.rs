@@ -3,10 +3,10 @@
 //!
 //! We own everything and accept everything, so we may always call them. Each CPU has a maker and its domains, at the same time.
 
-use abi::layout::{ENTRY_BYTES, EXCEPTION, FREE_START};
+use abi::Error;
+use abi::layout::EXCEPTION;
 use abi::op as numbers;
-use abi::rights::{ALL, MAP_READ, MAP_WRITE, WRITE};
-use abi::{Control, Error, PAGE_BYTES};
+use abi::rights::{ALL, WRITE};
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
@@ -15,15 +15,14 @@ use core::fmt::Write;
 use core::sync::atomic::{AtomicU64, Ordering};
 use flow::specification::{self as rules, Admission, Label, Labels, Optional};
 use flow::{Handle, Level};
+use runtime::Entry;
 use runtime::entry::Owned;
-use runtime::op::{self, LabelFrom, Schedule};
+use runtime::op::{self, Schedule};
 use runtime::serial::Serial;
 use runtime::sync::Mutex;
 use runtime::thread::Thread;
-use runtime::{Entry, message};
 
-use crate::raw;
-use crate::table::child::portal_to;
+use crate::subject::{Answer, Outcome, Page, Subject, label_of, text};
 use crate::table::places::{self, Prng};
 
 /// Domains of a maker at a time.
@@ -42,7 +41,6 @@ const MANY: usize = 150;
 const PRINTED: u64 = 50_000;
 /// Handles at a time, at most.
 const HANDLES: usize = 6;
-const ACTIVATIONS: u64 = 4;
 /// Frames of a domain's account.
 const FRAMES: u64 = 128;
 
@@ -54,22 +52,8 @@ const PORT: u64 = 123;
 const MESSAGE_BYTES: u64 = 40;
 const WAITING: usize = 3;
 const BADGE: u64 = 0x1234_5678_9abc;
-/// Where domains have their code, and steps after that.
-const CODE: u64 = FREE_START;
-const STEPS: u64 = CODE + PAGE_BYTES as u64;
-/// Words of a step: the system call register, and words 0 to 5.
-const STEP: usize = 7;
-/// Where the first maker sees steps, and code on the way to a domain; the others see theirs after that.
-const OURS: u64 = FREE_START + 0x1000_0000;
-
 /// The label of what asks for nothing.
 const OPEN: Label = Label::of(Level::Three);
-
-type Outcome<T> = Result<T, String>;
-
-fn text(error: Error) -> String {
-    error.text().into()
-}
 
 /// A step of a domain.
 #[derive(Clone, Debug)]
@@ -114,9 +98,6 @@ impl Step {
     }
 }
 
-/// The answer to a step: its status, and two words.
-type Answer = [u64; 3];
-
 /// A domain as the specification has it.
 #[derive(Clone, Debug)]
 struct Model {
@@ -134,10 +115,7 @@ struct Model {
 
 /// A domain as it is: with entries of ours, and with indices of its own.
 struct Actor {
-    domain: Owned,
-    _account: Owned,
-    service: Owned,
-    portal: Owned,
+    subject: Subject,
     calls: [u64; DOMAINS],
     domains: [u64; DOMAINS],
     semaphores: [u64; SEMAPHORES],
@@ -187,8 +165,7 @@ struct World {
     actors: Vec<Actor>,
     /// Entries that are removed after the domains.
     things: Vec<Owned>,
-    /// Where we see steps.
-    page: u64,
+    page: Page,
     /// Calls that were cut off in this step.
     cut: u32,
     /// V of the message that was taken.
@@ -468,7 +445,7 @@ impl World {
 
 /// In the machine.
 impl World {
-    fn new(seed: u64, page: u64) -> Self {
+    fn new(seed: u64, page: Page) -> Self {
         Self {
             random: Prng::new(seed),
             handles: Vec::new(),
@@ -495,8 +472,7 @@ impl World {
         }
         // Everybody may read what has this label.
         let free = self.account(FRAMES, &Label::of(Level::Star))?;
-        raw::give_up(self.page);
-        op::draw(raw::MEMORY, free, Entry::OWN, self.page, 0, MAP_READ | MAP_WRITE).map_err(text)?;
+        self.page.draw(free)?;
         let mut semaphores = Vec::new();
         for _ in 0..SEMAPHORES {
             let label = self.label(Level::One);
@@ -525,25 +501,32 @@ impl World {
         for who in 0..DOMAINS {
             for other in 0..DOMAINS {
                 let (actor, other_actor) = (&self.actors[who], &self.actors[other]);
-                let portal = op::portal_new(actor.domain.entry(), other_actor.service.entry(), 0, Entry(0), 0);
-                let domain =
-                    op::entry_copy(Entry::OWN, other_actor.domain.entry(), actor.domain.entry(), Entry(0), ALL);
+                let portal =
+                    op::portal_new(actor.subject.domain.entry(), other_actor.subject.service.entry(), 0, Entry(0), 0);
+                let domain = op::entry_copy(
+                    Entry::OWN,
+                    other_actor.subject.domain.entry(),
+                    actor.subject.domain.entry(),
+                    Entry(0),
+                    ALL,
+                );
                 let (portal, domain) = (portal.map_err(text)?.0 as u64, domain.map_err(text)?.0 as u64);
                 self.actors[who].calls[other] = portal;
                 self.actors[who].domains[other] = domain;
             }
             for (number, semaphore) in semaphores.iter().enumerate() {
-                let copy = op::entry_copy(Entry::OWN, *semaphore, self.actors[who].domain.entry(), Entry(0), ALL);
+                let copy =
+                    op::entry_copy(Entry::OWN, *semaphore, self.actors[who].subject.domain.entry(), Entry(0), ALL);
                 self.actors[who].semaphores[number] = copy.map_err(text)?.0 as u64;
             }
             for other in 0..DOMAINS {
-                let (from, to) = (self.actors[other].domain.entry(), self.actors[who].domain.entry());
+                let (from, to) = (self.actors[other].subject.domain.entry(), self.actors[who].subject.domain.entry());
                 let copy = op::entry_copy(from, Entry(PORT as usize), to, Entry(0), WRITE);
                 self.actors[who].ports[other] = copy.map_err(text)?.0 as u64;
             }
             if self.is_one_in(3) {
                 let by = self.below(DOMAINS);
-                let (domain, service) = (&self.actors[who].domain, &self.actors[by].service);
+                let (domain, service) = (&self.actors[who].subject.domain, &self.actors[by].subject.service);
                 op::portal_new(domain.entry(), service.entry(), 0, Entry(EXCEPTION), 0).map_err(text)?;
                 self.models[who].handler = Some(by);
             }
@@ -564,29 +547,9 @@ impl World {
     fn domain(&mut self, free: Entry, [send, receive]: &[Label; 2]) -> Outcome<(Actor, Model)> {
         let (send, receive) = (self.label_like(send), self.label_like(receive));
         let labels = Labels { send, receive, is_explicit: self.is_one_in(8) };
-        let account = Owned::new(op::account_new(Entry::OWN, FRAMES).map_err(text)?);
-        let domain = Owned::new(op::domain_new(account.entry(), 0, "subject").map_err(text)?);
-        let [send, receive] = [label_of(&labels.send)?, label_of(&labels.receive)?];
-        op::domain_set_labels(domain.entry(), send.entry(), receive.entry(), labels.is_explicit).map_err(text)?;
-        raw::obedient(domain.entry(), free, self.page + PAGE_BYTES as u64, CODE).map_err(text)?;
-        raw::show(domain.entry(), self.page, STEPS).map_err(text)?;
-        for _ in 0..ACTIVATIONS {
-            raw::activation_in(domain.entry()).map_err(text)?;
-        }
         let portal_label = if self.is_one_in(2) { self.label(Level::Three) } else { OPEN };
-        let given = label_of(&portal_label)?;
-        let service = raw::service_labelled(&domain, CODE, given.entry()).map_err(text)?;
-        let (service, portal) = portal_to(domain.entry(), service).map_err(text)?;
-        let actor = Actor {
-            domain,
-            _account: account,
-            service,
-            portal,
-            calls: [0; _],
-            domains: [0; _],
-            semaphores: [0; _],
-            ports: [0; _],
-        };
+        let subject = Subject::new(&self.page, free, FRAMES, &labels, &portal_label)?;
+        let actor = Actor { subject, calls: [0; _], domains: [0; _], semaphores: [0; _], ports: [0; _] };
         let mut slots = [const { Label::of(Level::One) }; SLOTS];
         for (number, slot) in slots.iter_mut().enumerate() {
             let (from, label) = match self.below(7) {
@@ -595,8 +558,11 @@ impl World {
                 level => (level as u64, Label::of(Level::ALL[level])),
             };
             *slot = label;
-            let made =
-                self.enters(&actor, numbers::LABEL, [numbers::LABEL_NEW, from, FIRST_LABEL + number as u64, 0, 0, 0]);
+            let made = actor.subject.enters(
+                &self.page,
+                numbers::LABEL,
+                [numbers::LABEL_NEW, from, FIRST_LABEL + number as u64, 0, 0, 0],
+            );
             if made?[0] != 0 {
                 return Err("no label".into());
             }
@@ -604,7 +570,7 @@ impl World {
         let port = if self.is_one_in(2) { slots[0].clone() } else { OPEN };
         let label = if port == OPEN { 0 } else { FIRST_LABEL };
         let size = MESSAGE_BYTES | (WAITING as u64) << 16;
-        if self.enters(&actor, numbers::PORT_NEW, [0, size, PORT, label, 0, BADGE])?[0] != 0 {
+        if actor.subject.enters(&self.page, numbers::PORT_NEW, [0, size, PORT, label, 0, BADGE])?[0] != 0 {
             return Err("no port".into());
         }
         let messages = Vec::new();
@@ -644,33 +610,16 @@ impl World {
             Step::Take(shown) => (PORT, [numbers::RECEIVE, 0, shown.as_ref().map_or(0, slot), 0, 0, 0]),
             Step::Call(other, then) => {
                 self.write(*other, then, place + 1);
-                (actor.calls[*other], [address(place + 1), 0, 0, 0, 0, 0])
+                (actor.calls[*other], [Page::address(place + 1), 0, 0, 0, 0, 0])
             }
         };
-        self.put(place, index, words);
-    }
-
-    fn put(&self, place: usize, index: u64, words: [u64; 6]) {
-        let all = core::iter::once(index * ENTRY_BYTES as u64).chain(words);
-        for (number, word) in all.enumerate() {
-            raw::poke_word(self.page + ((place * STEP + number) * 8) as u64, word);
-        }
-    }
-
-    fn asks(&self, actor: &Actor) -> Outcome<Answer> {
-        let (words, _) = message::call(actor.portal.entry(), [address(0), 0, 0, 0, 0], Control(0)).map_err(text)?;
-        Ok([words[0], words[1], words[2]])
-    }
-
-    fn enters(&self, actor: &Actor, index: usize, words: [u64; 6]) -> Outcome<Answer> {
-        self.put(0, index as u64, words);
-        self.asks(actor)
+        self.page.put(place, index, words);
     }
 
     /// A domain does a step; the answer must be that of the specification.
     fn compare(&mut self, who: usize, step: Step) -> Outcome<()> {
         self.write(who, &step, 0);
-        let reported = self.asks(&self.actors[who])?;
+        let reported = self.actors[who].subject.asks()?;
         let mut step = step;
         if let Step::NewHandle(made) = &mut step {
             *made = Handle::new(reported[1]).ok_or("a handle of too many bits")?;
@@ -692,7 +641,7 @@ impl World {
             _ => 3,
         };
         if reported[..counts] != due[..counts] {
-            let again = self.asks(&self.actors[who])?;
+            let again = self.actors[who].subject.asks()?;
             return Err(format!(
                 "domain {who}, {step:?}: {reported:?} instead of {due:?}, and then {again:?}; before: {before:?}"
             ));
@@ -742,19 +691,6 @@ impl World {
     }
 }
 
-/// Where domains see the step in a place.
-fn address(place: usize) -> u64 {
-    STEPS + (place * STEP * 8) as u64
-}
-
-fn label_of(label: &Label) -> Outcome<Owned> {
-    let made = Owned::new(op::label_new(LabelFrom::Level(label.default as u64)).map_err(text)?);
-    for (handle, level) in &label.entries {
-        op::label_put(made.entry(), handle.number(), *level as u64).map_err(text)?;
-    }
-    Ok(made)
-}
-
 /// The arguments of [`work`], and the failures that it found.
 static SEED: AtomicU64 = AtomicU64::new(0);
 static COUNT: AtomicU64 = AtomicU64::new(0);
@@ -762,8 +698,7 @@ static WRONG: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 fn work(number: usize) {
     let seed = SEED.load(Ordering::Relaxed) + number as u64;
-    let page = OURS + 2 * PAGE_BYTES as u64 * number as u64;
-    if let Err(why) = World::new(seed, page).run(COUNT.load(Ordering::Relaxed)) {
+    if let Err(why) = World::new(seed, Page::of(number)).run(COUNT.load(Ordering::Relaxed)) {
         WRONG.lock().push(format!("seed {seed}, {why}"));
     }
 }

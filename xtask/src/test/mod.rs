@@ -21,6 +21,7 @@
 //! | `overflow` | the nucleus survives no recursion without end, and says so |
 //! | `x87` | the nucleus of x86-64 leaves nothing of an x87 instruction of others |
 //! | `travel` | a tree of files goes from one ISA to the other and back |
+//! | `traces` | traces of labels come true in a machine |
 //! | `deaths` | `./x run` says where programs were when they died |
 //! | `browser` | the pages in Chromium, light and dark, on a desk and on a phone; with `--soak`, or when named |
 //! | `mutants` | `tests/mutants.toml`: one-line mistakes, each of which must turn its test red |
@@ -80,6 +81,7 @@ mod shares;
 mod systems;
 mod time_server;
 pub mod traced;
+mod traces;
 mod travel;
 mod wire;
 mod x87;
@@ -123,6 +125,7 @@ const GROUPS: &[&str] = &[
     overflow::NMI,
     x87::NAME,
     travel::NAME,
+    traces::NAME,
     deaths::NAME,
     "browser",
     "mutants",
@@ -238,6 +241,9 @@ pub fn test(project: &Project, options: &TestOptions) -> Result<u8> {
     }
     if wants(travel::NAME) {
         travel::check(project, &mut report);
+    }
+    if wants(traces::NAME) {
+        traces::check(project, &isas, &mut report);
     }
     if wants(deaths::NAME) {
         isas.iter().for_each(|isa| deaths::check(&project.on(*isa), &mut report));
