@@ -396,7 +396,7 @@ pub fn p_lending(semaphore: Entry, deadline: u64, holder: u32) -> Result {
     raw::p(semaphore, deadline, holder.into())
 }
 
-/// V: raises the semaphore's count or wakes the longest waiter.
+/// V: adds a token, or wakes the waiter of the highest priority.
 #[inline(always)]
 pub fn v(semaphore: Entry) -> Result {
     raw::v(semaphore)

@@ -1,7 +1,7 @@
 //! `./x labels replay FILE --machine`: a trace of labels in a system of its own, `systems/replay.toml`. The program `selftest replay` makes
 //! the steps with domains, ports and messages, and compares.
 
-use crate::build::Checks;
+use crate::build::{self, Checks};
 use crate::emulator::{self, Console, End, Machine, TimedOut};
 use crate::image::{self, Size, System};
 use crate::install;
@@ -75,6 +75,12 @@ fn written(label: Option<&Label>) -> String {
     let Some(label) = label else { return "-".into() };
     let entries = label.entries.iter().map(|(handle, level)| format!(",{}:{}", handle.number(), level.number()));
     format!("{}{}", label.default.number(), entries.collect::<String>())
+}
+
+/// Builds what [`compare`] needs.
+pub fn build(project: &Project, checks: Checks) -> Result<()> {
+    build::nucleus(project, checks)?;
+    build::programs(project, &System::read(project, Path::new(SYSTEM))?.programs()).map(drop)
 }
 
 /// What the machine has to say: the line after `replay: `, and whether it agrees with the trace.

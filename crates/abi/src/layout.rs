@@ -25,12 +25,12 @@ pub const NAMES: usize = 82;
 pub const ACCOUNT: usize = 83;
 /// Our own domain.
 pub const DOMAIN: usize = 84;
-/// Devices, seats and other things that the system description gives a component begin here:
-/// an interrupt line, I/O ports, the machine, the scheduler's seat, in this order.
+/// Devices and other things that the system description gives a component begin here:
+/// an interrupt line, I/O ports, the machine, in this order.
 pub const INTERRUPT: usize = 85;
 /// See [`INTERRUPT`].
 pub const IO_PORTS: usize = 86;
-/// The machine (or, for `sched`, its seat; for `sigma0`, the memory).
+/// The machine (for `sigma0`, the memory).
 pub const SPECIAL: usize = 87;
 
 /// First user address that may be mapped.

@@ -512,13 +512,13 @@ macro_rules! ways {
             NoRight: "the entry lacks USE";
             Timeout: "the deadline passed without a token";
             Cancelled: "another thread ended the wait";
-            Removed: "while it waits";
+            Removed: "the semaphore was removed during the wait";
             IsScheduler: "the caller is a scheduler";
             Flow: "others have the semaphore, too, and the caller may not use what has its label", "while it waits: it is tainted";
             AccountExhausted: "no frame left for the labels of a caller that it taints";
             NoFrames: "no free frame for them";
         }
-        /// Gives a token, or wakes the longest waiter.
+        /// Adds a token, or wakes the waiter of the highest priority; among equals the one that has waited longest.
         V v(;) -> Nothing {
             BadIndex: "outside the table";
             Empty: "nothing stands there";

@@ -32,7 +32,7 @@ pub enum Kind {
     Memory = 11,
     /// The machine: shutdown and inspection.
     Machine = 12,
-    /// The scheduler's seat on a CPU.
+    /// Reserved: no entry has this kind.
     Scheduler = 13,
     /// A shape of portals: code for what a specification says.
     Shape = 14,
@@ -56,12 +56,12 @@ impl Kind {
 
 /// The entry may be copied and delegated.
 pub const COPY: u8 = 1 << 0;
-/// Everything else that the kind allows may be looked at.
+/// The object may be inspected, as far as its kind allows.
 pub const READ: u8 = 1 << 1;
-/// Domain: map memory, put entries, add activations and threads. Account: draw, fill a child.
-/// Semaphore: V. Port: send. Machine: shut down. Interrupt, I/O ports: use.
+/// Domain: map memory, put entries. Account: draw, fill a child. Semaphore: V. Port: send. Label: change it. Machine: stop it, make device
+/// entries. Interrupt, I/O ports: use.
 pub const WRITE: u8 = 1 << 2;
-/// Semaphore: P. Port: receive. Service: make call entries. Domain: take entries out. Machine: make shapes. Shape: make services.
+/// Semaphore: P. Port: receive. Service: make call entries. Domain: copy entries out. Memory: draw. Machine: make shapes. Shape: make services.
 pub const USE: u8 = 1 << 3;
 /// Domain, thread: kill, destroy, change.
 pub const CONTROL: u8 = 1 << 4;

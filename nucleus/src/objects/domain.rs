@@ -6,25 +6,25 @@ use crate::pointer::{Link, Ref};
 use core::cell::Cell;
 use flow::rules::Labels;
 
-/// Why crossings take the slow path: the domain is dead.
+/// Slow-path reason: the domain is dead.
 pub const SLOW_DEAD: u8 = 1;
 
-/// Why crossings take the slow path: its activations have floating-point state.
+/// Slow-path reason: at least one of its activations has floating-point state.
 pub const SLOW_FPU: u8 = 2;
 
-/// Why crossings take the slow path: an activation has a thread pointer, on ISAs whose fast path does not preserve it.
+/// Slow-path reason: at least one of its activations has a thread pointer, on ISAs whose fast path does not preserve it.
 #[allow(dead_code, reason = "on some ISAs it is a register like others")]
 pub const SLOW_POINTER: u8 = 4;
 
-/// Why crossings take the slow path: a priority is lent to one of its activations.
+/// Slow-path reason: a priority is lent to one of its activations.
 pub const SLOW_LENT: u8 = 8;
-/// Why crossings take the slow path: callers wait for one of its activations.
+/// Slow-path reason: callers wait for one of its activations.
 pub const SLOW_WAITED: u8 = 16;
 
-/// Why crossings take the slow path: it records them. Set for all domains in a build that traces.
+/// Slow-path reason: tracing. Set for all domains in a build with the feature `trace`.
 const SLOW_TRACED: u8 = if cfg!(feature = "trace") { 32 } else { 0 };
 
-/// Why crossings take the slow path: its labels are changing.
+/// Slow-path reason: its labels are changing.
 pub const SLOW_LABELS: u8 = 64;
 
 /// Width in bits of a version of a domain's labels.
@@ -34,20 +34,20 @@ const SLOW_SHIFT: u32 = 2 * VERSION_BITS;
 /// Offset of the byte with the `SLOW_*` bits.
 pub const SLOW_AT: usize = core::mem::offset_of!(Domain, as_caller) + 7;
 
-/// Pages of a portal table whose addresses the domain caches.
+/// Number of portal-table pages whose addresses the domain caches.
 pub const NEAR_PAGES: usize = 4;
 
-/// State of a domain on one CPU. Only that CPU accesses it, or the lock holder that stopped it. After each [`Domain`]
-/// stands one for each CPU of the machine.
+/// State of a domain on one CPU. Only that CPU accesses it, or the lock holder that stopped it. An array of these, one per CPU, follows
+/// each [`Domain`] in memory.
 #[repr(C)]
 pub struct PerCpu {
     /// Free activations.
     pub pool: Cell<Link<Activation>>,
-    /// Calls made.
+    /// Calls to other domains that it made on this CPU.
     pub crossings: Cell<u64>,
     /// Root of the page tables, as written to the register (CR3, TTBR0_EL1).
     pub root: Cell<u64>,
-    /// Last-level page table for the slots of its windows, in the direct map; 0 = none yet.
+    /// Last-level page table that maps its window slots, in the direct map; 0 = none yet.
     pub windows: Cell<usize>,
 }
 
@@ -61,21 +61,20 @@ pub const fn per_cpu_at(number: usize) -> usize {
 pub struct Domain {
     /// Start of the portal table.
     pub table: Cell<usize>,
-    /// Bytes of the portal table minus one. A CPU with an older limit reads this before it refuses an index.
+    /// Bytes of the portal table minus one. A CPU that has cached a smaller limit reads this before it refuses an index.
     pub limit: Cell<usize>,
     /// First root of the page tables. A CPU loads the root in its [`PerCpu`].
     pub root: u64,
-    /// As a caller: the version of its labels, and why crossings take the slow path (`SLOW_*`). Combined by OR with the
-    /// callee's `as_callee`, this equals the `versions` of an entry that allows the flow, unless a domain is slow. See
-    /// [`Ref::set_slow`].
+    /// Version of its labels in its role as caller, with its `SLOW_*` bits. If an entry's cached verdict allows the call and neither domain
+    /// is slow, this OR the callee's `as_callee` equals the entry's `versions`. See [`Ref::set_slow`].
     pub as_caller: Cell<u64>,
     /// As a callee: the same, with the version shifted above that of the caller.
     pub as_callee: Cell<u64>,
     /// Highest priority of its threads.
     pub max_priority: Cell<u8>,
-    /// Share of time that its threads have ahead of others, in percent; 0 = all.
+    /// Percent of time in which its threads run ahead of those without a share; 0 = no limit.
     pub time_share: Cell<u8>,
-    /// Its death was logged, or must not be.
+    /// Its death needs no further log line.
     pub death_reported: Cell<bool>,
     /// Depth of nesting: the number of makers above it.
     pub depth: u8,
@@ -91,7 +90,8 @@ pub struct Domain {
     pub called: Queue,
     /// Account that it is charged to.
     pub account: Ref<Account>,
-    /// For each of the first pages of the table: its address in the direct map, minus its offset in the table.
+    /// For each of the first pages of the table: its address in the direct map, minus its offset in the table. So the address of an
+    /// entry is this plus its offset in the table.
     pub near_pages: [Cell<usize>; NEAR_PAGES],
     /// Its number, unique since boot.
     pub number: u64,
@@ -99,7 +99,7 @@ pub struct Domain {
     pub name: [u8; 16],
     /// CPUs on which its threads may run, one bit each.
     pub cpus: Cell<u64>,
-    /// Address of its [`Labelled`], which has the status, if it [is labelled](Self::is_labelled); else its status.
+    /// If it [is labelled](Self::is_labelled): the address of its [`Labelled`], which holds the status of its death. Otherwise that status.
     pub labels_or_status: Cell<u64>,
     /// Semaphore that gets a V when the domain dies.
     pub death_semaphore: Cell<Link<Semaphore>>,
@@ -109,33 +109,33 @@ pub struct Domain {
     pub activations: Cell<Link<Activation>>,
     /// Number of activations.
     pub activation_count: Cell<u8>,
-    /// It has or had call entries that pass windows.
+    /// It has, or once had, a call entry whose shape passes windows.
     pub lends: Cell<bool>,
-    /// Number of threads whose home this is, with the orphan thread.
+    /// Number of threads whose home this is, including its orphan thread.
     pub thread_count: Cell<u16>,
     /// Number of activations to which a priority is lent.
     pub lent: Cell<u8>,
-    /// It has a [`Labelled`]. Without one, its labels are [`USUAL`] and its portals have none.
+    /// It has a [`Labelled`]. Without one, its labels are [`USUAL`], and its portals have the default label {3}.
     pub is_labelled: Cell<bool>,
     /// Its labels forbid the use of objects with label {1}.
     pub is_barred: Cell<bool>,
-    /// It used a shared semaphore, or shared a page, with a label other than {1}.
+    /// It used a shared semaphore, or shared a page, whose label is not {1}.
     pub shares_labelled: Cell<bool>,
     /// Shapes of the services that it has or had, one bit each.
     pub shapes: Cell<u32>,
-    /// Frame of the scrap page, 0 = no call has passed a window yet.
+    /// Frame of the scrap page; 0 = none: no call has passed a window yet.
     pub scrap: Cell<u32>,
     /// A freed activation, kept for reuse.
     pub spare: Cell<Link<Activation>>,
     /// Message areas in use, one bit each.
     pub message_slots: Cell<u128>,
-    /// List of all threads whose home this is, with the orphan thread.
+    /// List of all threads whose home this is, including its orphan thread.
     pub threads: Cell<Link<Thread>>,
     /// Thread that runs the orphans whose lowest activation is in this domain.
     pub orphan_thread: Cell<Link<Thread>>,
-    /// Tops of orphans that wait for their turn on the orphan thread.
+    /// Top activations of the orphans that wait for the orphan thread, by priority.
     pub orphans: Ranked,
-    /// Level-1 page table of its lowest GiB, in the direct map; a table of zeros if there is none.
+    /// Page directory (AArch64: level-2 table) of its lowest GiB, in the direct map; a table of zeros if there is none.
     pub low: Cell<usize>,
     /// List of all mappings.
     pub mappings: Cell<Link<Mapping>>,
@@ -145,7 +145,7 @@ pub struct Domain {
     pub emptied: Cell<u32>,
     /// Its original entry.
     pub entry: Cell<Link<Entry>>,
-    /// Removal: a domain whose original entry is in the table, removed first.
+    /// During removal: a domain that this one made, which is removed before it.
     pub inner: Cell<Link<Domain>>,
     /// Domain that made it; the nucleus made the first domains.
     pub maker: Link<Domain>,
@@ -172,7 +172,7 @@ impl Ref<Domain> {
         self.as_caller.set(version | slow);
         self.as_callee.set(version << VERSION_BITS | slow);
     }
-    /// Why crossings take the slow path: `SLOW_*`.
+    /// The slow-path reasons (`SLOW_*`) that are set.
     #[inline(always)]
     pub fn slow(self) -> u8 {
         (self.as_caller.get() >> SLOW_SHIFT) as u8
@@ -250,5 +250,5 @@ impl Ref<Domain> {
         self.next.get()
     }
 }
-// With the state of four CPUs a domain takes eight granules of 64 bytes.
+// With the state of four CPUs a domain fills eight granules of 64 bytes.
 const _: () = assert!(size_of::<Domain>() <= 384);

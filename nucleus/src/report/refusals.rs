@@ -1,6 +1,6 @@
-//! With the feature `checked`: the errors with which kernel operations refuse their callers. Each pair of operation and error is written to
-//! the emulator's debug console once. `./x test` compares them with the contract. Without the feature, this does nothing. Waits and calls
-//! that others end, semaphores and ports are left out.
+//! Which errors occurred: with the feature `checked`, the nucleus records each error that a kernel operation returned. The first time a pair
+//! of operation and error occurs, it is written to the emulator's debug console. `./x test` compares the pairs of all runs with the errors
+//! that [`abi::op`] declares. Not recorded: semaphores, ports, and waits and calls that another thread ended.
 
 use crate::arch::memory;
 use crate::pointer::{Held, Nucleus};
@@ -8,12 +8,12 @@ use abi::Error;
 use abi::op::COUNT;
 use core::cell::Cell;
 
-/// For each operation a bit for each error.
+/// One bit for each error, per operation.
 static SEEN: Nucleus<[Cell<u128>; COUNT]> = Nucleus::new([const { Cell::new(0) }; COUNT]);
 
 const _: () = assert!(Error::ALL.len() < u128::BITS as usize);
 
-/// The operation of this number ends with this error. A number that is no operation is ignored.
+/// Records that the operation returned this error. Ignores a number that is no operation.
 #[inline(always)]
 pub fn note(held: Held, operation: usize, error: Error) {
     if !cfg!(feature = "checked") {

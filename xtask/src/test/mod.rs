@@ -243,7 +243,7 @@ pub fn test(project: &Project, options: &TestOptions) -> Result<u8> {
         travel::check(project, &mut report);
     }
     if wants(traces::NAME) {
-        traces::check(project, &isas, &mut report);
+        isas.iter().for_each(|isa| traces::check(&project.on(*isa), &mut report));
     }
     if wants(deaths::NAME) {
         isas.iter().for_each(|isa| deaths::check(&project.on(*isa), &mut report));

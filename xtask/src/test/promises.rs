@@ -13,8 +13,14 @@ const PROMISES: &str = "docs/promises.md";
 pub const SERVICES: &str = "docs/book/services.md";
 
 /// Tests besides boot tests that run on each ISA.
-const ON_EACH_ISA: [&str; 5] =
-    [super::book::TRANSCRIPT, super::deaths::NAME, super::debugger::NAME, super::overflow::NAME, super::profile::NAME];
+const ON_EACH_ISA: [&str; 6] = [
+    super::book::TRANSCRIPT,
+    super::deaths::NAME,
+    super::debugger::NAME,
+    super::overflow::NAME,
+    super::profile::NAME,
+    super::traces::NAME,
+];
 
 /// A row of the table.
 #[derive(Debug, PartialEq, Eq)]
@@ -59,6 +65,7 @@ pub fn check(project: &Project, boot_tests: &[BootTest], soak: bool, all: bool, 
                     super::overflow::NMI,
                     super::profile::NAME,
                     super::x87::NAME,
+                    super::traces::NAME,
                     super::travel::NAME,
                 ];
                 // Parts of a group, as "portal: shape 0 on x86_64".

@@ -9,7 +9,7 @@ pub mod generated;
 
 use super::cases::{Case, Wanted};
 use super::report::Report;
-use super::{boot, checks, copy, deaths, debugger, file, host, overflow, x87};
+use super::{boot, checks, copy, deaths, debugger, file, host, overflow, traces, x87};
 use crate::build::hash;
 use crate::isa::Isa;
 use crate::project::{Project, read_text, write};
@@ -169,6 +169,9 @@ fn passes(copy: &Project, test: &str) -> Result<bool> {
     if test == deaths::NAME {
         return Ok(deaths::verdict(copy)?.is_ok());
     }
+    if test == traces::NAME {
+        return Ok(traces::verdict(copy)?.is_ok());
+    }
     let tests = file::read_all(copy)?;
     // A test's name alone means its first case, which is the one on x86-64 with the fewest CPUs.
     let cases = Case::called(&tests, test, Wanted::default());
@@ -221,7 +224,8 @@ mod tests {
                 mutant.name
             );
             let exists = mutant.test.contains("::")
-                || [deaths::NAME, debugger::NAME, overflow::NMI, x87::NAME].contains(&mutant.test.as_str())
+                || [deaths::NAME, debugger::NAME, overflow::NMI, traces::NAME, x87::NAME]
+                    .contains(&mutant.test.as_str())
                 || !Case::called(&boot_tests, &mutant.test, Wanted::default()).is_empty();
             assert!(exists, "{}: there is no test `{}`", mutant.name, mutant.test);
         }
