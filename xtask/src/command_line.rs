@@ -83,7 +83,7 @@ pub struct TraceOptions {
     /// A command for the shell; options come before it
     #[arg(value_name = "COMMAND", trailing_var_arg = true, required_unless_present_any = ["web", "boot"])]
     pub commands: Vec<String>,
-    /// Ask for this page once, when all is quiet, and trace that
+    /// Ask for this page once, when the machine is idle, and trace that
     #[arg(long, value_name = "PATH", conflicts_with = "commands")]
     pub web: Option<String>,
     /// Trace from the nucleus's first steps on, not only the work itself
@@ -131,7 +131,7 @@ pub struct ProfileOptions {
     /// A command for the shell; options come before it
     #[arg(value_name = "COMMAND", trailing_var_arg = true, required_unless_present_any = ["web", "send"])]
     pub commands: Vec<String>,
-    /// Ask for this page, when all is quiet, and profile that
+    /// Ask for this page, when the machine is idle, and profile that
     #[arg(long, value_name = "PATH", conflicts_with = "commands")]
     pub web: Option<String>,
     /// Send this to the port of --forward, after the command, and profile one answer: \n, \r, \t, \\ and \x0a are bytes

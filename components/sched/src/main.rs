@@ -9,7 +9,7 @@
 //! is counted, and the load table is not even there.
 //!
 //! The domain has no thread of its own and may not wait, call, or fault: all of its memory is mapped
-//! before it takes its seat. That is one page, with the stack at its begin.
+//! before it takes its seat. That is one page, with the stack at its start.
 #![no_std]
 #![no_main]
 
@@ -117,7 +117,7 @@ extern "C" fn enter(event: u64, word: u64, ring: *mut Ring) -> ! {
             run(number, ring)
         }
     } else if event == Event::Choose as u64
-        && let Some(woken) = hear(ring)
+        && let Some(woken) = take_ready(ring)
     {
         // One woke, and precedes all others.
         if !is_unread(ring)
@@ -142,7 +142,7 @@ extern "C" fn enter_slowly(event: u64, woken: u64, ring: *mut Ring, current: u64
         read(queues, ring);
         queues.prepend(current);
     } else {
-        // Threads that woke earlier get their turn before the one that gives way.
+        // Threads that woke earlier get their turn before the one that yields.
         read(queues, ring);
         if event != Event::Choose as u64 {
             queues.append(current);
@@ -189,14 +189,14 @@ fn is_unread(ring: *mut Ring) -> bool {
 
 /// Queues what the ring says became ready.
 fn read(queues: &mut Queues, ring: *mut Ring) {
-    while let Some(word) = hear(ring) {
+    while let Some(word) = take_ready(ring) {
         queues.append(word);
     }
 }
 
 /// Takes the next word out of the ring; number 0 = of nothing.
 #[inline(always)]
-fn hear(ring: *mut Ring) -> Option<ThreadWord> {
+fn take_ready(ring: *mut Ring) -> Option<ThreadWord> {
     // SAFETY: the ring is a page that the nucleus mapped for this domain, for as long as that has the seat. Both sides touch
     // its words atomically.
     let shared = unsafe {
@@ -223,8 +223,8 @@ impl World for Here {
         // SAFETY: mapped before a seat with this entry is taken, for as long as the domain lives; all of it is atomic.
         unsafe { &*(layout::WINDOW as *const LoadTable) }
     }
-    fn hear(&mut self) -> Option<ThreadWord> {
-        hear(self.ring)
+    fn take_ready(&mut self) -> Option<ThreadWord> {
+        take_ready(self.ring)
     }
     fn time(&self) -> [u64; 2] {
         time(self.ring)

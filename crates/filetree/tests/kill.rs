@@ -80,7 +80,7 @@ fn kill_everywhere(memory: &Memory, model: &Model, operation: &Operation) {
     }
 }
 
-fn quiet() {
+fn silence_expected_panics() {
     std::panic::set_hook(Box::new(|info| {
         if !info.payload().is::<Killed>() {
             eprintln!("{info}");
@@ -93,7 +93,7 @@ proptest! {
 
     #[test]
     fn kills_in_every_operation(operations in prop::collection::vec(operation(), 1..16)) {
-        quiet();
+        silence_expected_panics();
         let memory = Memory::new(archive());
         let mut tree = open(memory.clone());
         let mut model = Model::new();
@@ -108,7 +108,7 @@ proptest! {
 /// The operations whose repair is not obvious, each from a fixed state.
 #[test]
 fn kills_in_the_hard_ones() {
-    quiet();
+    silence_expected_panics();
     let setup = [
         Operation::MakeDirectory("/d".into()),
         Operation::MakeDirectory("/d/e".into()),
@@ -142,7 +142,7 @@ fn kills_in_the_hard_ones() {
 
 #[test]
 fn kills_while_the_tree_is_made() {
-    quiet();
+    silence_expected_panics();
     for stores in 0..200 {
         let memory = Memory::new(archive());
         let _ = with_kill(&memory, stores, open);

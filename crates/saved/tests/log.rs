@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{Memory, quiet};
+use common::{Memory, silence_expected_panics};
 use saved::{Error, Log, Pages, Record};
 
 const PAGE: usize = saved::PAGE_BYTES;
@@ -123,7 +123,7 @@ fn foreign_contents_are_refused() {
 
 #[test]
 fn kills_between_any_two_stores() {
-    quiet();
+    silence_expected_panics();
     let made = Memory::new(40);
     let mut log = open(&made);
     for record in samples() {
@@ -158,7 +158,7 @@ fn kills_between_any_two_stores() {
 
 #[test]
 fn kills_while_it_is_made() {
-    quiet();
+    silence_expected_panics();
     for stores in 0..4 {
         let memory = Memory::new(10);
         let _ = memory.with_kill(stores, || drop(open(&memory)));

@@ -5,7 +5,7 @@ mod common;
 
 use std::collections::BTreeMap;
 
-use common::{Memory, quiet};
+use common::{Memory, silence_expected_panics};
 use proptest::prelude::*;
 use saved::{Error, Log, MAX_KEY, Values};
 
@@ -60,7 +60,7 @@ proptest! {
 
     #[test]
     fn as_a_map_with_kills(steps in prop::collection::vec(step(), 1..12), pages in 8..24_usize) {
-        quiet();
+        silence_expected_panics();
         let memory = Memory::new(pages);
         let mut model = Model::new();
         for step in &steps {

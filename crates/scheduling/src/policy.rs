@@ -48,7 +48,7 @@ pub trait World {
     /// The load table of all instances.
     fn load_table(&self) -> &LoadTable;
     /// Takes the next word out of our ring.
-    fn hear(&mut self) -> Option<ThreadWord>;
+    fn take_ready(&mut self) -> Option<ThreadWord>;
     /// The time, in ticks, and the ticks of a period of shares.
     fn time(&self) -> [u64; 2];
     /// Hands a thread over to a CPU, which may be ours; gives a status.
@@ -142,7 +142,7 @@ impl Instance {
                 // Its turn is over. A thread that left meanwhile has none.
                 self.left[level] = self.left[level].saturating_sub(1).min(self.count[level]);
             }
-            // Threads that woke earlier get their turn before the one that gives way.
+            // Threads that woke earlier get their turn before the one that yields.
             self.read(world, 0);
             if event != Event::Choose as u64 {
                 self.add(word, Queues::append);
@@ -212,7 +212,7 @@ impl Instance {
 
     /// Queues what the ring reports; `first` goes to the head of its queue.
     fn read(&mut self, world: &mut impl World, first: usize) {
-        while let Some(word) = world.hear() {
+        while let Some(word) = world.take_ready() {
             let is_first = first != 0 && word.number() == first;
             self.add(word, if is_first { Queues::prepend } else { Queues::append });
         }

@@ -79,7 +79,7 @@ fn take<const COUNT: u32>(account: Ref<Account>) -> Result<usize, Error> {
             if header.free.is_full() {
                 unlist(account, page);
             }
-            return Ok(unspoilt(frames::address_of(page) + first as usize * GRANULE, COUNT));
+            return Ok(still_poisoned(frames::address_of(page) + first as usize * GRANULE, COUNT));
         }
         page = header.next.get();
     }
@@ -93,27 +93,27 @@ fn take_in_new(account: Ref<Account>, count: u32) -> Result<usize, Error> {
     let page = account.allocate_one(Use::Slab)?;
     header(held, page).free.begin(count);
     list(account, page);
-    spoil(frames::address_of(page) + GRANULE, FRAME / GRANULE - 1);
+    poison(frames::address_of(page) + GRANULE, FRAME / GRANULE - 1);
     Ok(frames::address_of(page) + GRANULE)
 }
 
 /// Contents of free granules in a checked build.
-const SPOILT: u64 = 0xdead_dead_dead_dead;
+const POISON: u64 = 0xdead_dead_dead_dead;
 
 /// In a checked build: overwrites free granules.
-fn spoil(address: usize, granules: usize) {
+fn poison(address: usize, granules: usize) {
     if cfg!(feature = "checked") {
         // SAFETY: the granules lie in a page of objects and are free: nothing refers to them.
-        unsafe { core::slice::from_raw_parts_mut(address as *mut u64, granules * GRANULE / 8).fill(SPOILT) };
+        unsafe { core::slice::from_raw_parts_mut(address as *mut u64, granules * GRANULE / 8).fill(POISON) };
     }
 }
 
 /// In a checked build: panics if these granules were written while they were free.
-fn unspoilt(address: usize, granules: u32) -> usize {
+fn still_poisoned(address: usize, granules: u32) -> usize {
     if cfg!(feature = "checked") {
         // SAFETY: the granules lie in a page of objects, and were just taken: nothing else refers to them.
         let words = unsafe { core::slice::from_raw_parts(address as *const u64, granules as usize * GRANULE / 8) };
-        assert!(words.iter().all(|word| *word == SPOILT), "an object was written after it was freed");
+        assert!(words.iter().all(|word| *word == POISON), "an object was written after it was freed");
     }
     address
 }
@@ -158,7 +158,7 @@ fn give(held: Held, address: usize, mask: u64) {
             frames::record(held, page).used.get() == Use::Slab && !header.free.has_any(bits),
             "an object is freed twice"
         );
-        spoil(address, mask.count_ones() as usize);
+        poison(address, mask.count_ones() as usize);
     }
     let account = frames::record(held, page).account();
     if header.free.is_full() {

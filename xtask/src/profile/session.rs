@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 /// Between two looks at what the machine prints, or whether it answers.
 const PAUSE: Duration = Duration::from_millis(20);
 /// A machine in which nothing is executed for so long waits for us; how often to look, at most: something may go on for ever.
-const QUIET: Duration = Duration::from_millis(100);
+const IDLE: Duration = Duration::from_millis(100);
 const MOST_LOOKS: usize = 40;
 /// Times that a page is asked for, or a text sent.
 const REQUESTS: usize = 16;
@@ -108,7 +108,7 @@ pub struct Session<'a> {
 }
 
 impl Session<'_> {
-    /// Does the work when all is quiet; gives what was recorded, too.
+    /// Does the work when the machine is idle; gives what was recorded, too.
     pub fn profile(&mut self, work: Work<'_>) -> Result<(Done, Record)> {
         match work {
             Work::Command(command) => self.command(command),
@@ -124,11 +124,11 @@ impl Session<'_> {
 
     fn command(&mut self, command: &str) -> Result<(Done, Record)> {
         self.prompt(0).context("the shell takes no commands")?;
-        self.wait_until_quiet()?;
+        self.wait_until_idle()?;
         let recorded = self.counter.begin_record()?.instructions;
         // Before the window: so the stacks of programs that wait for input are known from the bottom on.
         self.console.send(command)?;
-        self.wait_until_quiet()?;
+        self.wait_until_idle()?;
         let printed = self.console.printed();
         let begin = self.counter.counts()?.instructions;
         self.console.send("\n")?;
@@ -208,7 +208,7 @@ impl Session<'_> {
                 let Forward { protocol, guest, .. } = sent.forward;
                 return Err(error.context(format!("{protocol} port {guest} of the machine, asked {tries} times")));
             }
-            thread::sleep(QUIET);
+            thread::sleep(IDLE);
         }
         self.requests(|counter| {
             // The end of the answer before may have come late.
@@ -224,7 +224,7 @@ impl Session<'_> {
     fn requests(&mut self, mut ask: impl FnMut(&mut Counter<UnixStream>) -> Result<String>) -> Result<(Done, Record)> {
         let mut records = 0;
         loop {
-            self.wait_until_quiet()?;
+            self.wait_until_idle()?;
             let mut counts = vec![self.counter.begin_record()?.instructions];
             let mut reported = String::new();
             for _ in 0..REQUESTS {
@@ -243,10 +243,10 @@ impl Session<'_> {
     }
 
     /// Waits until nothing is executed for a while, or not much longer than that.
-    fn wait_until_quiet(&mut self) -> Result<()> {
+    fn wait_until_idle(&mut self) -> Result<()> {
         let mut last = self.counter.instructions()?;
         for _ in 0..MOST_LOOKS {
-            thread::sleep(QUIET);
+            thread::sleep(IDLE);
             let now = self.counter.instructions()?;
             if now == last {
                 break;

@@ -42,11 +42,11 @@ use std::time::Duration;
 pub use story::{Ended, Span, Story, Who};
 use window::Window;
 
-/// Between two looks at whether the machine answers, or has become quiet.
+/// Between two looks at whether the machine answers, or has become idle.
 const PAUSE: Duration = Duration::from_millis(50);
 /// After the answer came: its acknowledgement comes a little later.
 const TAIL: Duration = Duration::from_millis(20);
-/// How often to look whether all is quiet, at most: something may go on for ever.
+/// How often to look whether the machine is idle, at most: something may go on for ever.
 const MOST_PAUSES: usize = 40;
 
 /// A traced run.
@@ -189,7 +189,7 @@ fn commands(image: &Image, machine: &Machine, run: &Run<'_>) -> Result<u8> {
     }
 }
 
-/// Asks for the page until it comes, then once more when all is quiet; gives from where to where this is in the trace.
+/// Asks for the page until it comes, then once more when all is idle; gives from where to where this is in the trace.
 fn page(web: Forward, path: &str, trace: &Path, over: &AtomicBool) -> Result<(usize, usize)> {
     let ask = || Web::connect(web.address()).and_then(|mut web| web.get(path).map(|_| web));
     loop {
@@ -202,14 +202,14 @@ fn page(web: Forward, path: &str, trace: &Path, over: &AtomicBool) -> Result<(us
             Err(_) => thread::sleep(PAUSE),
         }
     }
-    let begin = quiet(trace)?;
+    let begin = wait_until_idle(trace)?;
     let _connection = ask().with_context(|| format!("/{path} came once, and not again"))?;
     thread::sleep(TAIL);
     Ok((begin, length(trace)?))
 }
 
 /// Waits until nothing happens for a while, or not much longer than that; gives the length of the trace.
-fn quiet(trace: &Path) -> Result<usize> {
+fn wait_until_idle(trace: &Path) -> Result<usize> {
     let mut last = length(trace)?;
     for _ in 0..MOST_PAUSES {
         thread::sleep(PAUSE);

@@ -733,21 +733,21 @@ fn set_pointer() -> Result<(), Error> {
     op::activation_set(abi_op::ACTIVATION_THREAD_POINTER, POINTED_TO.as_ptr() as u64)
 }
 
-/// Has the thread pointer of its caller, and spoils it.
-struct Spoiler;
+/// Has the thread pointer of its caller, and clobbers it.
+struct Clobberer;
 
-impl Serve for Spoiler {
+impl Serve for Clobberer {
     fn serve(_: &mut Request<'_>) -> Reply {
         let set = set_pointer();
-        fill::spoil_pointer();
+        fill::clobber_pointer();
         Reply::word(set.is_err().into())
     }
 }
 
-/// Two have the same thread pointer; one of them spoils its own.
+/// Two have the same thread pointer; one of them clobbers its own.
 fn pointer() -> Result<(), &'static str> {
     server::activations(1).map_err(text)?;
-    let service = Owned::new(server::service::<Spoiler>().map_err(text)?);
+    let service = Owned::new(server::service::<Clobberer>().map_err(text)?);
     let portal = Owned::new(table::allocate().map_err(text)?);
     op::portal_new(Entry::OWN, service.entry(), 0, portal.entry(), 0).map_err(text)?;
     set_pointer().map_err(text)?;

@@ -146,7 +146,7 @@ fn both(turn: &mut Turn) -> Result<(), &'static str> {
 }
 
 /// The serial line gives no interrupt any more.
-fn quiet() -> Result<(), &'static str> {
+fn mask_serial_interrupts() -> Result<(), &'static str> {
     Serial::new().be_quiet().map_err(text)?;
     op::interrupt_enable(Entry::INTERRUPT).map_err(text)
 }
@@ -165,7 +165,7 @@ fn interrupt(turn: &mut Turn) -> Result<(), &'static str> {
         |_| line.interrupt_when_ready().map_err(text),
     )?;
     let result = victim.finish()?;
-    quiet()?;
+    mask_serial_interrupts()?;
     pin(turn.actor).map_err(text)?;
     hold(result == 0, "the interrupt woke nobody")?;
     until(|| tokens(entry) == 0, "interrupts go on")
@@ -192,7 +192,7 @@ fn rebound(turn: &mut Turn) -> Result<(), &'static str> {
             },
         )?;
         op::p(there, op::clock() + PATIENCE).map_err(|_| "the interrupt woke nobody")?;
-        quiet()?;
+        mask_serial_interrupts()?;
         if when == Asleep {
             hold(!victim.is_done(), "it woke a waiter at the old one")?;
             op::v(here).map_err(text)?;
@@ -244,7 +244,7 @@ fn rebound(turn: &mut Turn) -> Result<(), &'static str> {
     }
     enough.store(1, Ordering::SeqCst);
     let result = victim.finish()?;
-    quiet()?;
+    mask_serial_interrupts()?;
     hold(result == 0, "an interrupt came to neither")?;
     if Serial::new().asks_until_served() {
         return until(|| tokens(here) + tokens(there) == 0, "interrupts go on");

@@ -66,7 +66,7 @@ impl Memory {
 }
 
 /// Kills are no failures to report.
-pub fn quiet() {
+pub fn silence_expected_panics() {
     let report = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
         if !info.payload().is::<Killed>() {

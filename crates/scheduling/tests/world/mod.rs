@@ -73,7 +73,7 @@ impl World for View<'_> {
     fn load_table(&self) -> &LoadTable {
         self.load_table
     }
-    fn hear(&mut self) -> Option<ThreadWord> {
+    fn take_ready(&mut self) -> Option<ThreadWord> {
         let number = self.nucleus.rings[self.cpu].pop_front()?;
         self.nucleus.threads[number].in_ring = false;
         Some(self.nucleus.word(number))

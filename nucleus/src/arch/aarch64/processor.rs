@@ -90,7 +90,7 @@ pub fn init(held: Held) {
 /// in full: no value of the firmware or a loader stays.
 pub fn load(_: Ref<Cpu>, _: &mut Tables) {
     if cfg!(feature = "checked") {
-        spoil();
+        poison();
     }
     let mut control = SCTLR | SCTLR_WXN;
     // ID_AA64MMFR1_EL1.PAN (FEAT_PAN): set now and at every exception.
@@ -121,7 +121,7 @@ pub fn load(_: Ref<Cpu>, _: &mut Tables) {
 /// In a checked build: gives registers that users can notice values that firmware could leave there. SCTLR_EL1: EL0 may
 /// execute WFI, mask interrupts, maintain caches, and read CTR_EL0. CNTKCTL_EL1 and PMUSERENR_EL0: it may use all timers and
 /// counters, and the counters count.
-fn spoil() {
+fn poison() {
     let control = SCTLR | 1 << 26 | 1 << 16 | 1 << 15 | 1 << 9;
     // SAFETY: nothing depends on these registers until `load` writes them again; counters are written only if they exist.
     unsafe {

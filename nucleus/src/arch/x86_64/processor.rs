@@ -197,7 +197,7 @@ pub fn load(cpu: Ref<Cpu>, tables: &mut Tables) {
         asm!("mov ss, {0:e}", "mov ds, {0:e}", "mov es, {0:e}", "mov fs, {0:e}", "mov gs, {0:e}", "lldt {0:x}", in(reg) 0, options(nostack));
     }
     if cfg!(feature = "checked") {
-        spoil();
+        poison();
     }
     write_registers();
     load_block(cpu);
@@ -262,18 +262,18 @@ fn left() -> impl Iterator<Item = (u32, u64, u64)> {
 }
 
 /// In a checked build: gives registers values that firmware could leave there.
-fn spoil() {
+fn poison() {
     // SAFETY: nothing depends on these registers until `write_registers`. Sets CR4.TSD, PCE and DE, CR0.AM, and a breakpoint
     // at a user's address.
     unsafe {
-        left().for_each(|(register, spoilt, _)| write_msr(register, spoilt));
+        left().for_each(|(register, poisoned, _)| write_msr(register, poisoned));
         asm!("mov {0}, cr4", "or {0}, {1}", "mov cr4, {0}", "mov {0}, cr0", "or {0}, {2}", "mov cr0, {0}", "mov dr0, {3}",
             "mov dr7, {4}", out(reg) _, const 1 << 2 | 1 << 3 | 1 << 8, const 1 << 18, in(reg) 0x1_0000u64,
             in(reg) 0x401u64, options(nostack));
     }
 }
 
-/// Panics if one of these values, or a bit set by [`spoil`], is left.
+/// Panics if one of these values, or a bit set by [`poison`], is left.
 fn audit() {
     let (cr4, cr0, dr7, dr0, ldt): (u64, u64, u64, u64, u64);
     // SAFETY: only reads.

@@ -119,8 +119,8 @@ pub fn flags_are_own(flags: u64, given: u64) -> bool {
     flags == 0 || flags == given
 }
 
-/// Spoils the thread pointer of the running thread.
-pub fn spoil_pointer() {
+/// Clobbers the thread pointer of the running thread.
+pub fn clobber_pointer() {
     // SAFETY: nobody uses it.
     unsafe { core::arch::asm!("msr tpidr_el0, xzr") }
 }

@@ -94,8 +94,8 @@ pub fn flags_are_own(flags: u64, given: u64) -> bool {
     flags == FLAGS_ALWAYS || flags == given
 }
 
-/// Spoils the thread pointer of the running thread: a selector that means nothing clears the base (Intel SDM, MOV).
-pub fn spoil_pointer() {
+/// Clobbers the thread pointer of the running thread: a selector that means nothing clears the base (Intel SDM, MOV).
+pub fn clobber_pointer() {
     // SAFETY: nobody uses it.
     unsafe { core::arch::asm!("mov fs, {:e}", in(reg) 0u32) }
 }
