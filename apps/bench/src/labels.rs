@@ -75,7 +75,7 @@ pub fn below_near() -> Result<Row, String> {
     below(&pool, one, other, true)
 }
 
-/// The same handles, put together apart.
+/// The same handles, in labels built separately.
 pub fn below_alike() -> Result<Row, String> {
     let mut pool = pool();
     let one = label(&mut pool, Level::One, Level::Two, 0)?;
@@ -153,7 +153,7 @@ pub fn first_call_of_owner<const HANDLES: u64>() -> Result<Row, String> {
     first_calls(&words()?, HANDLES, 1)
 }
 
-/// The same of two domains that are tainted by so many handles, whose send labels were put together apart: both are walked.
+/// The same of two domains that are tainted by so many handles, whose send labels were built separately: both are walked.
 pub fn first_call_tainted<const HANDLES: u64>() -> Result<Row, String> {
     let words = words()?;
     // It goes on when the first handle has ended the call.

@@ -30,7 +30,7 @@ pub const ALL: &[Case] = &[
     Case::tried("label-lowered", "a domain takes its own taint away, or accepts more", lowered),
     Case::tried("label-pager", "a domain is tainted that its pager does not accept", pager),
     Case::tried("label-large", "labels of hundreds of handles, which others own, or do not", large),
-    Case::tried("label-huge", "labels of ten thousand handles, put together apart, judged and combined", huge),
+    Case::tried("label-huge", "labels of ten thousand handles, built separately, judged and combined", huge),
     Case::tried("label-hoard", "a domain is tainted with handles until its account ends", hoard_all),
 ];
 

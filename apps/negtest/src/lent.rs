@@ -1,4 +1,4 @@
-//! Priorities that were lent: where they go, and that a thread which loses one gives way.
+//! Priorities that were lent: where they go, and that a thread which loses one yields.
 
 use alloc::format;
 use alloc::string::{String, ToString};

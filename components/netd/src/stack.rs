@@ -374,7 +374,7 @@ impl Stack {
         first.min(self.common_deadline).min(sweep).min(time + LONGEST_WAIT)
     }
 
-    /// After a call: loopback packets arrive, frames leave, and the main thread hears of timers that are
+    /// After a call: loopback packets arrive, frames leave, and the main thread is notified of timers that are
     /// due before it looks again.
     pub fn finish_call(&mut self) {
         self.poll_pending();

@@ -13,7 +13,7 @@ use runtime::op::{self, Schedule};
 use runtime::sync::Mutex;
 use runtime::thread::Thread;
 
-/// Not above our own: so the nucleus, which only compares with the running thread, never gives way, and
+/// Not above our own: so the nucleus, which only compares with the running thread, never makes it yield, and
 /// what runs next is the scheduler's choice alone.
 const PRIORITIES: [u8; 4] = [6, 3, 12, 9];
 

@@ -176,8 +176,8 @@ fn once() -> Result<(), &'static str> {
     hold(op::entry_info(Entry::OWN, Entry(1_000_000)).is_err(), "an index beyond the table is something")
 }
 
-/// As long as nobody gives way the scheduler does not hear of those that become ready; meanwhile more threads than it could hear
-/// of come and go, with the same two numbers.
+/// As long as nobody yields, the scheduler does not learn which threads became ready. Meanwhile more threads than its ring
+/// has slots come and go, with the same two numbers.
 fn numbers() -> Result<(), &'static str> {
     static RAN: AtomicU64 = AtomicU64::new(0);
     const CPU: u64 = 1;

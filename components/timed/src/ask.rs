@@ -17,7 +17,7 @@ const MOST_BYTES: usize = 128;
 
 static RANDOM: RandomClient<Connection<Name<'static>>> = RandomClient(Connection::named("random"));
 
-/// Asks a server: its time, or why that is not believed; `Err` if nobody answered or nothing could be sent.
+/// Asks a server: its time, or why that is not accepted; `Err` if nobody answered or nothing could be sent.
 pub fn ask(server: &str) -> Result<Result<Sample, Bad>, Refusal> {
     let session = Session::open()?;
     let to = endpoint(&session, server)?;

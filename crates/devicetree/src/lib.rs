@@ -121,7 +121,7 @@ impl<'a> Tree<'a> {
     }
 
     /// Reads a tree that was refused, up to where it is damaged: for last words about it. `None` if that is
-    /// nothing. Of such a tree nothing must be believed.
+    /// nothing. Nothing in such a tree may be trusted.
     pub fn remains(bytes: &'a [u8]) -> Option<Self> {
         let part = |start| bytes.get(cell(bytes, start)? as usize..);
         (cell(bytes, 0)? == MAGIC).then_some(())?;

@@ -1,4 +1,4 @@
-//! The ring through which a scheduler hears what became ready: written by the holder of the nucleus lock, read by one
+//! The ring through which a scheduler learns which threads became ready: written by the holder of the nucleus lock, read by one
 //! scheduler, which may run at the same time.
 //!
 //! A word stays in its slot until the reader exchanges it with 0. So the writer can replace a word that was not taken yet,

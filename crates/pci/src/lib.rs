@@ -1,6 +1,6 @@
 //! Configuration space of PCI functions (PCI Local Bus 3.0, chapter 6): its content, checked.
 //!
-//! The values there come from devices and from firmware, so nothing of it is believed before it was looked at:
+//! The values there come from devices and from firmware, so none of it is trusted before it was checked:
 //! sizes are powers of two, addresses are multiples of them and do not run over the end, lists end. The code that reaches the
 //! space implements [`Configuration`]; a [`struct@Copy`] is a picture of it that does not change.
 #![no_std]

@@ -5,7 +5,7 @@ use idl::{codes, interface};
 codes! {
     /// Why there is no data.
     pub enum StatusError {
-        1 Gone "so many snapshots were taken since that this one was let go"
+        1 Gone "this snapshot was evicted by newer ones"
         2 NotReported "the nucleus reports nothing"
     }
 }

@@ -15,7 +15,7 @@ enum Step {
     Remove(usize),
     Take,
     TakeAndPutBack,
-    /// The running thread gives way.
+    /// The running thread yields.
     Rotate(usize, u8),
     /// One wakes, and the next is chosen.
     Pass(usize, u8),

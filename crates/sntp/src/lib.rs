@@ -1,5 +1,5 @@
 //! The client's side of SNTP version 4 (RFC 5905, section 14; RFC 4330, section 5): what to send, which replies to
-//! believe and what follows from them, and when to ask again.
+//! accept and what follows from them, and when to ask again.
 //!
 //! A request says nothing about us: its transmit timestamp is a random number, and only a reply that repeats it is
 //! looked at. The time at which it was really sent is remembered here instead. Since our two times are of a clock that

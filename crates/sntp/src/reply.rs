@@ -31,7 +31,7 @@ const MAX_ROOT_ERROR: u64 = SECOND;
 /// Seconds from 1900, where NTP's first era begins, to 1970.
 const FROM_1900: u64 = 2_208_988_800;
 
-/// Why a reply is not believed.
+/// Why a reply is not accepted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Bad {
     /// Too few bytes.
@@ -114,7 +114,7 @@ impl Request {
         if mode != SERVER || version != VERSION {
             return Err(Bad::NotAReply);
         }
-        // Before anything else is believed, a refusal above all.
+        // Before anything else is accepted, a refusal above all.
         if long(field::ORIGINATE) != self.nonce {
             return Err(Bad::NotOurs);
         }

@@ -16,7 +16,7 @@ const UNWANTED: u64 = 86_400;
 pub enum Outcome {
     /// It was answered.
     Answered,
-    /// Nobody answered anything that can be believed.
+    /// Nobody answered anything that can be accepted.
     Silence,
     /// The answer was this.
     Refused(Bad),

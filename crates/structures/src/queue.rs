@@ -1,4 +1,4 @@
-//! Queues, linked through what waits in them: first come, first served; and such that serve the highest rank first.
+//! FIFO queues, and queues ordered by rank, linked through what waits in them.
 
 use core::cell::Cell;
 

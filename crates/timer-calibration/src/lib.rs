@@ -3,14 +3,14 @@
 //! A machine that is an emulated one may stand still at any instant while all clocks go on: in the interval, which is then
 //! longer for both; between the readings of the two clocks, so that one of them counts more; before the first reading,
 //! when the interval has begun, so that both count less. So neither the shortest nor the longest measurement is the right one.
-//! But those that nothing disturbed are all alike, in both counts, and no others are: two that agree are believed.
+//! Measurements without an interruption agree in both counts; interrupted ones do not. So two that agree are accepted.
 #![no_std]
 #![forbid(unsafe_code)]
 
 /// The counts of two clocks during the same interval.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Measurement {
-    /// The clock that is read last at the begin and first at the end.
+    /// The clock that is read last at the start and first at the end.
     pub inner: u64,
     /// The clock that is read around the other one.
     pub outer: u64,

@@ -11,7 +11,7 @@ const RATIO: u64 = INNER / OUTER;
 const MOST: usize = 32;
 
 /// The machine stands still for so many inner counts: before the first reading, though the interval has begun; between the
-/// readings at the begin; while both clocks are looked at; between the readings at the end.
+/// readings at the start; while both clocks are looked at; between the readings at the end.
 fn disturbed([before, begin, middle, end]: [u64; 4]) -> Measurement {
     let interval = INNER - before.min(INNER - 1000);
     Measurement { inner: interval + middle, outer: (interval + begin + middle + end) / RATIO }

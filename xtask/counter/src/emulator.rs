@@ -42,7 +42,7 @@ struct Numbers {
     offset: usize,
 }
 
-/// Declares functions of the emulator: what finds each by its name, and its type, which is believed as in an `extern` block.
+/// Declares functions of the emulator: what finds each by its name, and its type, which is trusted as in an `extern` block.
 macro_rules! functions {
     ($($find:ident: $name:literal, $type:ident = $signature:ty;)*) => {$(
         type $type = $signature;

@@ -34,7 +34,7 @@ impl TimeServer {
         Ok(self.socket.local_addr().context("a port without a number")?.port())
     }
 
-    /// Answers until it is over. Before each answer come two that must not be believed: one to a request that nobody
+    /// Answers until it is over. Before each answer come two that must not be accepted: one to a request that nobody
     /// made, and one that is cut off.
     pub fn serve(&self, over: &AtomicBool) {
         let mut request = [0; 512];

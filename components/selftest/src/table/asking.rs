@@ -49,7 +49,7 @@ impl Asking {
         let semaphore = Owned::new(op::semaphore_new(Entry::OWN, 0)?);
         let its = child.give(semaphore.entry())?;
         let questions = [
-            // A light operation, a full one, one that gives way, a wait that is refused, and a call by the slow path.
+            // A light operation, a full one, one that yields, a wait that is refused, and a call by the slow path.
             Question(abi_op::CLOCK, 0, 0, 0),
             Question(abi_op::ENTRY_INFO, 0, its.0 as u64, 0),
             Question(abi_op::YIELD, 0, 0, 0),

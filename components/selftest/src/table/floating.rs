@@ -79,7 +79,7 @@ fn rivals(turn: &mut Turn, child: &Child, first: usize) -> Result<Vec<Owned>, &'
     Ok(threads)
 }
 
-/// A thread is moved to and fro while it runs, waits, or gives way all the time.
+/// A thread is moved to and fro while it runs, waits, or yields all the time.
 fn moved(turn: &mut Turn) -> Result<(), &'static str> {
     const MOVES: u64 = 4;
     let (child, others) = (child(0)?, child(0)?);

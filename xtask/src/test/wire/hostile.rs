@@ -67,7 +67,7 @@ pub fn attack(host: &mut Host<'_>, attacks: &[(&str, Attack)], spare: u64) -> Re
 
 /// A page comes at once or soon, and the machine can ask whether we are there.
 ///
-/// Neighbours are believed without proof, as ARP has it: the router says again who it is.
+/// Neighbours are trusted without proof, as ARP has it: the router says again who it is.
 fn is_well(host: &mut Host<'_>) -> Result<()> {
     let body = [&[0x60, 0, 0, 0][..], &ROUTER_LINK.octets(), &[2, 1], &OUR_HARDWARE].concat();
     let advertised = icmp_six(ROUTER_LINK, MACHINE_LINK, 136, 0, &body);

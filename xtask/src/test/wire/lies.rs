@@ -74,7 +74,7 @@ pub fn lives(host: &mut Host<'_>) -> Result<()> {
         host.inject((0..50).flat_map(|_| [four(ICMP).frame(&echo), other(ICMP).frame(&echo), four(99).frame(b"x")]))?;
         let body = icmp_six(ROUTER_LINK, MACHINE_LINK, 128, 0, b"\0\x01\0\x01abc");
         host.inject((0..50).map(|_| six(ROUTER_LINK, MACHINE_LINK, ICMP_SIX, hops, &body)))?;
-        // Neighbours are believed only if no router has passed it on (RFC 4861, 7.1).
+        // Neighbours are trusted only if no router has passed it on (RFC 4861, 7.1).
         let lie = [&[0x60, 0, 0, 0][..], &ROUTER_LINK.octets(), &[2, 1], &[2, 9, 9, 9, 9, 9]].concat();
         let lie = icmp_six(ROUTER_LINK, MACHINE_LINK, 136, 0, &lie);
         host.inject([six(ROUTER_LINK, MACHINE_LINK, ICMP_SIX, hops, &lie)])?;
@@ -213,7 +213,7 @@ pub fn extensions(host: &mut Host<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Offers, leases and refusals that the machine did not ask for, and such that come from a bad server.
+/// Offers, leases and refusals that the machine did not ask for, and those from a bad server.
 pub fn dhcp_lies(host: &mut Host<'_>) -> Result<()> {
     let request = host.dhcp_seen.last().context("the machine did not ask for an address")?.clone();
     let number = u32::from_be_bytes(request[4..8].try_into().context("a short message")?);

@@ -110,7 +110,7 @@ pub struct Names {
     asked: BTreeMap<String, u32>,
 }
 
-/// An address that nobody may believe.
+/// An address that nobody may trust.
 pub const WRONG: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 66);
 
 const A: u16 = 1;

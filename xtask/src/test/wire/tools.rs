@@ -39,7 +39,7 @@ fn unanswered(host: &mut Host<'_>, from: usize) -> Result<()> {
         }
     }
     if host.printed_since(from).contains(&WRONG.to_string()) {
-        bail!("an answer to what was not asked was believed");
+        bail!("an answer to what was not asked was accepted");
     }
     says(host, "nslookup four.test", 0, &["four.test 192.0.2.4"], 5.0).map(drop)
 }
