@@ -255,7 +255,7 @@ pub fn boot(image: &Image, machine: &Machine, console: Console<'_>, limit: Optio
     command.args(arguments(image, machine)).stderr(Stdio::piped());
     let (steps, echo) = match console {
         Console::Terminal => {
-            // The usual key, Ctrl-A, goes to the begin of a line in the shell.
+            // The usual key, Ctrl-A, goes to the start of a line in the shell.
             command.args(["-serial", "mon:stdio", "-echr", "0x1d"]);
             return terminal(isa, command, limit).map(|end| (end, Vec::new()));
         }

@@ -55,7 +55,7 @@ impl Meeting {
     }
 }
 
-/// Has threads do this, one on each of the first so many CPUs; gives the ticks from begin to end.
+/// Has threads do this, one on each of the first so many CPUs; gives the ticks from start to end.
 pub fn together(cpus: usize, work: Work) -> Result<u64, String> {
     let meeting = Arc::new(Meeting {
         expected: cpus as u64,

@@ -95,7 +95,7 @@ pub const ALL: &[Case] = &[
     Case::refusal("map-behind-end", "flexpage past the end of the space", Error::BadAddress, || {
         map_to(CODE, layout::USER_END, 0, MAP_READ)
     }),
-    Case::refusal("map-overflow", "flexpage whose end is smaller than its begin", Error::BadAddress, || {
+    Case::refusal("map-overflow", "flexpage whose end is smaller than its start", Error::BadAddress, || {
         map_to(CODE, NEVER & !(PAGE - 1), 0, MAP_READ)
     }),
     Case::refusal("map-crooked", "flexpage that is not aligned to its size", Error::NotAligned, || {

@@ -25,7 +25,7 @@ terminal, or there is none, it writes all of it.
   space, b            a page forward, back; also f, PageDown and PageUp
   arrows, Return      a line; to the right and left half a screen
   d, u                half a page forward, back
-  g, G                begin and end; also Home and End
+  g, G                start and end; also Home and End
   /TEXT, ?TEXT        the next, the last line before with what the extended
                       regular expression TEXT describes (see grep)
   n, N                the next one that way, the other way

@@ -106,7 +106,7 @@ impl System for Cairn {
     }
 }
 
-/// A file that is written: from its begin on, or always at its end.
+/// A file that is written: from its start on, or always at its end.
 struct Target {
     file: File<'static>,
     end: Option<u64>,

@@ -319,7 +319,7 @@ impl ConnectionServer for Connection {
             });
             let part = part.map_err(|_| failure.unwrap_or(NetError::Reset))?;
             count += part;
-            // Where the buffer's end is, the rest follows at its begin.
+            // At the buffer's end, the rest follows at its start.
             if part == 0 || count == fits {
                 break;
             }

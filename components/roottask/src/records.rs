@@ -54,7 +54,7 @@ const TAIL: usize = 1200;
 /// Where they are put together: the heap may have nobody behind it any more.
 static LAST: Mutex<[u8; TAIL]> = Mutex::new([0; TAIL]);
 
-/// Lends the end of the kernel log, from a line's begin on.
+/// Lends the end of the kernel log, from the start of a line on.
 pub fn with_log_tail(look: impl FnOnce(&[u8])) {
     let mut last = LAST.lock();
     let mut used = 0;

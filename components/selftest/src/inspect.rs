@@ -52,7 +52,7 @@ fn ours() -> Result<alloc::vec::Vec<Portal>, &'static str> {
     loop {
         let (found, next) = portal(position).map_err(text)?;
         if found.index != 0 {
-            // From the newest domain to the oldest, and each table from its begin to its end.
+            // From the newest domain to the oldest, and each table from its start to its end.
             let is_later = found.from < last.0 || found.from == last.0 && found.index > last.1;
             hold(is_later, "the order is wrong")?;
             last = (found.from, found.index);
@@ -123,7 +123,7 @@ fn positions() -> Result<(), &'static str> {
     let (found, next) = portal(Portal::position(own, 0x3_ffff)).map_err(text)?;
     hold((found.from, found.index) == (own, 0), "an entry beyond the table's end")?;
     hold(Portal::place(next).0 < own && Portal::place(next).1 == 0, "it does not go on with an older domain")?;
-    // A domain that is not there, or not yet: the next older one, from its begin.
+    // A domain that is not there, or not yet: the next older one, from its start.
     let (found, _) = portal(Portal::position(own + 1000, 60)).map_err(text)?;
     hold(found.from == own, "not the newest domain")?;
     let (found, _) = portal(NEVER).map_err(text)?;

@@ -4,7 +4,7 @@
 pub const RETURN: usize = 0;
 /// First index that is neither a kernel operation nor well known.
 pub const FIRST_FREE: usize = 96;
-/// Entries of a portal table at its begin. It grows by pages, of 64 entries each, up to [`MAX_TABLE_ENTRIES`].
+/// Entries of a portal table at its start. It grows by pages, of 64 entries each, up to [`MAX_TABLE_ENTRIES`].
 pub const TABLE_ENTRIES: usize = 128;
 /// Indices of a portal table are below this. Where a table has not grown to, nothing stands.
 pub const MAX_TABLE_ENTRIES: usize = 1 << 18;

@@ -101,7 +101,7 @@ pub const BEHIND: u8 = 15;
 /// [`LoadTable`] mapped; a scheduler entered at the entry itself is alone and must not touch it.
 pub const SEVERAL_CPUS: u64 = 16;
 
-/// Bytes of a scheduler's stack, which lies at the begin of its writable memory: below is what it may not write.
+/// Bytes of a scheduler's stack, which lies at the start of its writable memory: below is what it may not write.
 pub const STACK_BYTES: u64 = 1024;
 
 /// Bytes that a scheduler's writable memory has before its notes on threads, at most; [`NOTE_BYTES`] follow for each number.

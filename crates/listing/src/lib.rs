@@ -44,7 +44,7 @@ fn instructions(isa: Isa, bytes: &[u8]) -> Result<Vec<Instruction>, usize> {
 pub struct Portal {
     code: Code,
     instructions: Vec<Instruction>,
-    /// The running code, where it is known: how far each instruction is from the begin, and its bytes.
+    /// The running code, where it is known: how far each instruction is from the start, and its bytes.
     running: Option<Vec<(usize, Vec<u8>)>>,
 }
 

@@ -106,7 +106,7 @@ impl<'a, Isa> Code<'a, Isa> {
     }
 }
 
-/// Bytes from the begin of each object of the nucleus to what portal code uses.
+/// Bytes from the start of each object of the nucleus to what portal code uses.
 #[derive(Clone, Copy, Debug)]
 #[allow(missing_docs, reason = "named as the fields of the nucleus's objects")]
 pub struct Offsets {
@@ -180,7 +180,7 @@ pub struct Nucleus {
     pub free: u8,
     /// A frame word (frame, state, depth in the high half) from this on: the chain is as long as it may be.
     pub deepest: u32,
-    /// Begin of the direct map, where the nucleus sees tables: the bits from one on.
+    /// Start of the direct map, where the nucleus sees tables: the bits from one on.
     pub direct: u32,
 }
 

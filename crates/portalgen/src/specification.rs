@@ -29,7 +29,7 @@
 //!
 //! With `o`, the control word says whether a window goes along ([`abi::Control::WINDOW`]); if not, the word of `w` is a word.
 //!
-//! Words are counted from 0. The first nine travel in registers ([`abi::registers`]); further ones stand at the begin of the message
+//! Words are counted from 0. The first nine travel in registers ([`abi::registers`]); further ones stand at the start of the message
 //! area, before the bytes of `b`. Words that are not passed arrive as zeros.
 //!
 //! All of it goes along only if the caller expects just that: see [`abi::expect`].

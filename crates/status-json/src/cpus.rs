@@ -4,7 +4,7 @@ use abi::info::{Cpu, cpu_state};
 
 /// Thousandths of a time in which a CPU had something to do; `None` if it is none that runs, or there was no time.
 ///
-/// `before`: its record at the begin of the time; nothing = the time began with the CPU. `elapsed`: nanoseconds.
+/// `before`: its record at the start of the time; nothing = the time began with the CPU. `elapsed`: nanoseconds.
 /// Readings are never taken at quite the moments between which the time is measured: the result is kept within
 /// 0 and 1,000.
 pub fn load(before: Option<&Cpu>, after: &Cpu, elapsed: u64) -> Option<u64> {

@@ -53,7 +53,7 @@ impl Granules {
     }
 }
 
-/// Bits of an object of `count` granules, if it is at the begin; others are so many bits higher.
+/// Bits of an object of `count` granules, if it is at the start; others are so many bits higher.
 pub const fn mask(count: u32) -> u64 {
     (1 << count) - 1
 }

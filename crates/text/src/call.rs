@@ -75,7 +75,7 @@ pub type Take<'t> = &'t mut dyn FnMut(&[u8]) -> Flow;
 
 /// A tool's requests to the system it runs on. Paths may be relative; causes are texts for people.
 pub trait System {
-    /// Reads standard input (`-`) or a file from its begin, block by block, to its end or until it is enough.
+    /// Reads standard input (`-`) or a file from its start, block by block, to its end or until it is enough.
     fn each_block(&self, path: &str, take: Take<'_>) -> Result<(), String>;
     /// Reads a file from an offset; 0 = at its end.
     fn read_at(&self, path: &str, offset: u64, into: &mut [u8]) -> Result<usize, String>;
@@ -268,7 +268,7 @@ pub struct Line<'l> {
 
 /// The lines of a file or of standard input, to its end or until it is enough. `Err` = why it cannot be read.
 pub fn each_line(system: &dyn System, path: &str, take: &mut dyn FnMut(Line<'_>) -> Flow) -> Result<(), String> {
-    // The begin of a line whose end has not come.
+    // The start of a line whose end has not come.
     let mut begun = Vec::new();
     let mut outcome = Ok(Flow::More);
     let mut is_binary = false;
@@ -308,7 +308,7 @@ fn flow_or_exit(taken: Result<Flow, Exit>, exit: &mut Option<Exit>) -> Flow {
     })
 }
 
-/// Hands over a line whose begin may have come before.
+/// Hands over a line whose start may have come before.
 fn line(begun: &mut Vec<u8>, end: &[u8], take: impl FnOnce(&[u8]) -> Flow) -> Result<Flow, NoMemory> {
     if begun.is_empty() {
         return Ok(take(end));

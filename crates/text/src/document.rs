@@ -1,6 +1,6 @@
 //! A text that is edited: a gap buffer, and what was done to it, so that it can be undone.
 //!
-//! The text is UTF-8. Places are offsets in bytes, at the begin of a character. A change that finds no memory leaves the text as it was;
+//! The text is UTF-8. Places are offsets in bytes, at the start of a character. A change that finds no memory leaves the text as it was;
 //! what can be undone is forgotten first, the oldest before the others.
 
 use alloc::format;
@@ -137,7 +137,7 @@ impl Document {
         last
     }
 
-    /// The next place from `from` on where `sought` stands; past the end it goes on at the begin.
+    /// The next place from `from` on where `sought` stands; past the end it goes on at the start.
     pub fn find(&self, sought: &[u8], from: usize) -> Option<usize> {
         let is_here = |at: &usize| (*at..).zip(sought).all(|(place, byte)| self.byte(place) == Some(*byte));
         if sought.is_empty() {

@@ -258,7 +258,7 @@ impl Editor {
         match self.document.find(self.sought.as_bytes(), self.document.next(self.cursor)) {
             Some(place) => {
                 if place <= self.cursor {
-                    self.message = "found from the begin on".into();
+                    self.message = "found from the start on".into();
                 }
                 self.stand(place);
             }
@@ -410,7 +410,7 @@ fn put(character: char, screen: &mut Vec<u8>) {
     screen.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
 }
 
-/// The begin of a text; control characters are shown as `?`.
+/// The start of a text; control characters are shown as `?`.
 fn show(text: &str, columns: usize, screen: &mut Vec<u8>) {
     text.chars().take(columns).for_each(|character| put(if character.is_control() { '?' } else { character }, screen));
 }
@@ -527,7 +527,7 @@ mod tests {
         press(&mut it, "\r");
         assert_eq!(seen(&mut it).1, "3;1H");
         press(&mut it, "\x0e");
-        assert_eq!((message(&mut it), seen(&mut it).1), ("found from the begin on".into(), "1;1H".into()));
+        assert_eq!((message(&mut it), seen(&mut it).1), ("found from the start on".into(), "1;1H".into()));
         press(&mut it, "\x06none\r");
         assert_eq!(message(&mut it), "none: not found");
         press(&mut it, "\x072\r");

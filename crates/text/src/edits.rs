@@ -106,7 +106,7 @@ struct Part {
     other: (usize, usize),
 }
 
-/// How far a path has come on each diagonal, from the begin and from the end of a part; [`NOWHERE`] if none is there.
+/// How far a path has come on each diagonal, from the start and from the end of a part; [`NOWHERE`] if none is there.
 struct Search<'l> {
     one: &'l [Line],
     other: &'l [Line],
@@ -121,7 +121,7 @@ impl<'l> Search<'l> {
     fn new(one: &'l [Line], other: &'l [Line], patience: usize) -> Result<Self, NoMemory> {
         let count = one.len() + other.len();
         i32::try_from(count).map_err(|_| NoMemory)?;
-        // Diagonals on both sides of that through the begin, and one more beside the last ones.
+        // Diagonals on both sides of that through the start, and one more beside the last ones.
         let size = 2 * (count.div_ceil(2).min(patience) + 1) + 1;
         Ok(Self { one, other, forward: filled(size, NOWHERE)?, backward: filled(size, NOWHERE)?, patience })
     }
@@ -130,7 +130,7 @@ impl<'l> Search<'l> {
         self.one[x].number == self.other[y].number
     }
 
-    /// The part without what is the same at its begin and end.
+    /// The part without what is the same at its start and end.
     fn trimmed(&self, Part { mut one, mut other }: Part) -> Part {
         while one.0 < one.1 && other.0 < other.1 && self.is_same(one.0, other.0) {
             one.0 += 1;
@@ -143,8 +143,8 @@ impl<'l> Search<'l> {
         Part { one, other }
     }
 
-    /// A point on a shortest path through a trimmed part, neither its begin nor its end. The lists are absolute, the search counts
-    /// from the begin of the part (`x`, `y`), backwards from its end.
+    /// A point on a shortest path through a trimmed part, neither its start nor its end. The lists are absolute, the search counts
+    /// from the start of the part (`x`, `y`), backwards from its end.
     fn middle(&mut self, part: Part) -> (usize, usize) {
         let width = (part.one.1 - part.one.0) as i32;
         let height = (part.other.1 - part.other.0) as i32;

@@ -16,7 +16,7 @@ lower one first. Lines like the one before are shown as one *.
 
   -C        single bytes, and beside them what they are as text
   -n BYTES  only so many
-  -s BYTES  without so many at the begin
+  -s BYTES  without so many at the start
   -v        all lines
 ";
 

@@ -13,7 +13,7 @@ pub struct Decimal<'a> {
 }
 
 impl<'a> Decimal<'a> {
-    /// The number at the begin of a text, after blanks; 0 if none is there.
+    /// The number at the start of a text, after blanks; 0 if none is there.
     pub fn leading(text: &'a [u8]) -> Self {
         let blanks = text.iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
         let text = &text[blanks..];

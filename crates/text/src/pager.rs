@@ -12,7 +12,7 @@ use crate::memory;
 use crate::pattern::{Case, Syntax};
 
 /// The text that `h` shows.
-const KEYS: &str = "space/b: page, arrows: line, d/u: half, g/G: begin/end, /: search, n/N: next, q: leave";
+const KEYS: &str = "space/b: page, arrows: line, d/u: half, g/G: start/end, /: search, n/N: next, q: leave";
 
 /// The action after a key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -61,8 +61,8 @@ struct Parser<'p> {
 /// Where the next element stands.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum At {
-    /// At the begin of an alternative.
-    Begin,
+    /// At the start of an alternative.
+    Start,
     /// After the `^` there.
     Anchored,
     /// After something that can be repeated.
@@ -86,7 +86,7 @@ impl<'p> Parser<'p> {
 
     fn sequence(&mut self) -> Result<Hir, String> {
         let mut parts: Vec<Hir> = Vec::new();
-        let mut at = At::Begin;
+        let mut at = At::Start;
         loop {
             let before = self.rest;
             let part = match self.token(at)? {
@@ -155,7 +155,7 @@ impl<'p> Parser<'p> {
             '.' => Token::Any,
             '[' => Token::Class(self.bracket()?),
             '*' if extended || at == At::Behind => Token::Repeat(0, None),
-            '^' if extended || at == At::Begin => Token::Look(Look::Start),
+            '^' if extended || at == At::Start => Token::Look(Look::Start),
             '$' if extended || self.ends_here() => Token::Look(Look::End),
             '(' if extended => Token::Open,
             ')' if extended && self.depth > 0 => Token::Close,
@@ -252,7 +252,7 @@ impl<'p> Parser<'p> {
                 false => low,
             };
             if high < low {
-                return Err(format!("{low}-{high}: the range has no begin before its end"));
+                return Err(format!("{low}-{high}: the range ends before it starts"));
             }
             ranges.push((low, high));
         }

@@ -26,7 +26,7 @@ const PROPERTY: u32 = 3;
 const NOP: u32 = 4;
 const END: u32 = 9;
 
-/// From the begin of RAM: where nucleus, device tree and first instructions lie. The archive is where the tree says.
+/// From the start of RAM: where nucleus, device tree and first instructions lie. The archive is where the tree says.
 const NUCLEUS: u64 = 2 << 20;
 const TREE: u64 = 56 << 20;
 const FIRST: u64 = 60 << 20;

@@ -29,7 +29,7 @@ pub fn verdict(project: &Project) -> Result<Result<()>> {
     Ok(on(project))
 }
 
-/// A change of what a trace says, and the begin of the difference that the machine then finds.
+/// A change of what a trace says, and the start of the difference that the machine then finds.
 type Change = (fn(&mut Said), &'static str);
 
 fn on(project: &Project) -> Result<()> {

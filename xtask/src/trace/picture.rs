@@ -1,6 +1,6 @@
 //! A story as a picture: domains are lanes, time goes to the right.
 //!
-//! A filled bar is a time in which the domain has the CPU; a frame is a call, from its begin to its end, in the lane
+//! A filled bar is a time in which the domain has the CPU; a frame is a call, from its start to its end, in the lane
 //! of the callee, with a line from the caller. Times in which the CPU is idle are cut short.
 
 use super::labels::Labels;
@@ -33,7 +33,7 @@ const MOST: usize = 3000;
 
 /// Where ticks are drawn.
 struct Axis {
-    /// Tick and place, at each begin and end of an idle time.
+    /// Tick and place, at each start and end of an idle time.
     marks: Vec<(u64, f64)>,
     /// Pixels of a tick that is not idle.
     scale: f64,
@@ -66,7 +66,7 @@ impl Axis {
     }
 }
 
-/// Times between the first and the last of these spans, which are in the order of their begin, in which none is.
+/// Times between the first and the last of these spans, which are in the order of their start, in which none is.
 fn idle(busy: &[&Span]) -> Vec<(u64, u64)> {
     let mut idle = Vec::new();
     let mut until = busy.first().map_or(0, |first| first.begin);

@@ -1,6 +1,6 @@
 //! From the bytes of a trace to the story of a window.
 //!
-//! The whole trace is followed, so that at the begin of the window it is known which calls are open; only what
+//! The whole trace is followed, so that at the start of the window it is known which calls are open; only what
 //! happens in the window is kept.
 
 use super::recorder::Recorder;

@@ -41,7 +41,7 @@ impl Page {
     pub fn address(&'static self) -> u64 {
         core::ptr::from_ref(self) as u64
     }
-    /// Writes steps for [`Program::Steps`] at this number of words from its begin.
+    /// Writes steps for [`Program::Steps`] at this number of words from its start.
     pub fn set_steps(&self, first: usize, steps: &[Step]) {
         let words = steps.iter().flat_map(|(call, words)| core::iter::once(call).chain(words)).copied();
         for (place, word) in core::iter::once(steps.len() as u64).chain(words).enumerate() {
@@ -69,7 +69,7 @@ pub enum Program {
     Keep(usize),
     /// Uses a floating-point register.
     Touch,
-    /// Makes the system calls on the second page, at this number of words from its begin.
+    /// Makes the system calls on the second page, at this number of words from its start.
     Steps(usize),
 }
 

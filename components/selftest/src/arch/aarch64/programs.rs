@@ -293,7 +293,7 @@ pub unsafe extern "C" fn keep() -> ! {
     )
 }
 
-/// A thread that writes [`MARK`] to the first page for ever. Entered elsewhere than at its begin, it faults.
+/// A thread that writes [`MARK`] to the first page for ever. Entered elsewhere than at its start, it faults.
 ///
 /// # Safety
 /// Only in a child.
