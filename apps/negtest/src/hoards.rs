@@ -11,7 +11,7 @@ use protocols::file::{FileClient, FileError, WRITE};
 use protocols::process::{Force, KEPT, ProcessError};
 use protocols::sigma0::{Sigma0Client, Sigma0Error};
 use protocols::stream::{StreamClient, StreamError, StreamServer};
-use runtime::abi::{PAGE_BYTES, info, layout, rights};
+use runtime::abi::{PAGE_BYTES, info, layout, level, rights};
 use runtime::connection::Connection;
 use runtime::entry::Owned;
 use runtime::server::{self, Serve};
@@ -37,6 +37,8 @@ pub const ALL: &[Case] = &[
     Case::tried("session", "all room for files, and all memory and places for programs", session),
     Case::tried("kept", "the part kept for the shell, asked for by a program", kept),
     Case::tried("processes", "a thousand processes at the same time", processes),
+    Case::tried("odd-names", "programs whose names would change a list of domains", odd_names),
+    Case::tried("left", "files in a compartment that nobody can name once it has ended", left),
     Case::tried("unasked", "programs that end, and whose status nobody asks for", unasked),
     Case::tried("small", "as many small programs as there is memory for", small),
     Case::tried("all-threads", "all threads that programs can have, by several of them", all_threads),
@@ -176,6 +178,37 @@ fn processes() -> Result<String, String> {
         }
     }
     Ok(format!("{MANY} ran, were listed and ended, twice"))
+}
+
+/// Names that erase a row of a list, add one, or reach over its columns.
+const ODD: [&str; 3] = ["\x1b[1A\x1b[2K", "x\n9 9 forged", "a b\tc\u{202e}d"];
+
+/// Each is listed, with a name on one line, without what a terminal takes for a command.
+fn odd_names() -> Result<String, String> {
+    let holders = ODD.map(|name| launch::Process::start_with(name, &["--hold"], 256));
+    let holders: Vec<_> = holders.into_iter().collect::<Result<_, _>>()?;
+    let listed = inspect::domains().map_err(|error| error.to_string())?;
+    let mut names: Vec<String> = listed.into_iter().map(|(name, _)| name).filter(|name| name.contains('.')).collect();
+    names.sort();
+    drop(holders);
+    Ok(names.join(" "))
+}
+
+/// Files of [`left`].
+const LEFT: usize = 20;
+
+/// A directory and files of a compartment of our own, of which the directory had no name in `/compartments`.
+fn left() -> Result<String, String> {
+    let handle = op::label_handle().map_err(|error| error.to_string())?;
+    op::label_receive(handle, level::THREE).map_err(|error| error.to_string())?;
+    let text = |error: Failure<FileError>| error.to_string();
+    FILE_SYSTEM.make_directory("/tmp/left").map_err(text)?;
+    FILE_SYSTEM.set_compartment("/tmp/left", handle << 3 | level::THREE).map_err(text)?;
+    for number in 0..LEFT {
+        let file = FILE_SYSTEM.create(&format!("/tmp/left/{number}"), 0).map_err(text)?;
+        drop(Owned::new(file.into()));
+    }
+    Ok(format!("{LEFT} files"))
 }
 
 /// Programs whose end is awaited, and whose status is never asked for, until no more can be started. Their records go when who awaits is

@@ -23,6 +23,7 @@ use crate::case::{Case, text};
 pub const ALL: &[Case] = &[
     Case::tried("terminal-reads", "waits with all threads for what is typed, and dies so", reads),
     Case::tried("terminal-kept", "keeps the terminal, for when others type there", keep),
+    Case::tried("terminal-tells", "sets what terminals keep, and type to whoever asks", tells),
     Case::tried("terminal-take", "takes Ctrl-C, the mode and what is typed, with entries of all kinds", take),
 ];
 
@@ -79,6 +80,12 @@ fn reads() -> Result<String, String> {
         }
         refused => Err(format!("{refused} of {THREADS} are refused")),
     }
+}
+
+/// A colour of the palette, a mode, and the saved position; the last is shown by the screen alone.
+fn tells() -> Result<String, String> {
+    println!("\x1b]4;1;rgb:41/42/43\x07\x1b[?2004h\x1b7\x1b[31mred\x1b[0m");
+    Ok("written".into())
 }
 
 /// Hands its terminal to a program that is there longer.

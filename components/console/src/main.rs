@@ -22,6 +22,10 @@
 //! erases that row. Then the shell's read gives nothing, and the shell draws its row again, below. If the text before did not end its
 //! line, the console begins a new one.
 //!
+//! # Output of tainted programs
+//! A terminal keeps what sequences set, and types it to whoever asks. So of what a tainted program writes, only text and sequences whose effect
+//! the screen shows pass ([`Filter`]). Where the cursor is may only be asked by who has the terminal.
+//!
 //! # Ctrl-C
 //! Only the thread that waits for interrupts raises the shell's semaphore, without the lock, and only it removes the one before: its
 //! index stands for nothing else meanwhile.
@@ -49,7 +53,7 @@ use runtime::program::STATUS_OF_NO_DEVICE;
 use runtime::server::{self, Serve, Service};
 use runtime::sync::{Condvar, Mutex};
 use runtime::{log_refused, op};
-use terminal::{Event, Input};
+use terminal::{Event, Filter, Input};
 
 use uart::Uart;
 
@@ -90,6 +94,8 @@ struct State {
     is_erased: bool,
     /// How often the terminal has changed hands.
     hands: u64,
+    /// For what tainted programs write.
+    filter: Filter,
 }
 
 /// The content of the row in which the cursor stands.
@@ -114,6 +120,7 @@ static STATE: Mutex<State> = Mutex::new(State {
     row: Row::Nothing,
     is_erased: false,
     hands: 0,
+    filter: Filter::new(),
 });
 static SERVICE: Service = Service::new();
 /// Raised by the device's interrupt, and when there is something for the thread that waits for it.
@@ -269,6 +276,24 @@ fn send_all(bytes: &[u8]) {
     });
 }
 
+/// Bytes that go through the filter together, and the most that come out: for each byte two, and the rest of a sequence that began before.
+const PIECE: usize = 256;
+const PASSED: usize = 2 * PIECE + 32;
+
+/// Sends what a tainted program may: the terminal types to others what it keeps. `may_ask`: the caller reads what is typed.
+fn send_filtered(bytes: &[u8], may_ask: bool) {
+    for piece in bytes.chunks(PIECE) {
+        let (mut passed, mut count) = ([0; PASSED], 0);
+        STATE.lock().filter.pass(piece, may_ask, |bytes| {
+            if let Some(room) = passed.get_mut(count..count + bytes.len()) {
+                room.copy_from_slice(bytes);
+                count += bytes.len();
+            }
+        });
+        send_all(&passed[..count]);
+    }
+}
+
 struct Console;
 
 impl Serve for Console {
@@ -291,7 +316,11 @@ impl ConsoleServer for Console {
             state.begin_text(bytes, is_edited)
         };
         send_all(lead);
-        send_all(bytes);
+        if CALLERS.caller_may(0).change {
+            send_all(bytes);
+        } else {
+            send_filtered(bytes, is_given(badge) && allow_to_read(badge).is_ok());
+        }
         if STATE.lock().is_erased {
             READABLE.notify_all();
         }
@@ -325,6 +354,12 @@ impl ConsoleServer for Console {
         state.stopped = false;
         state.hands += 1;
         state.set_mode(mode);
+        let restored = state.filter.restore();
+        drop(state);
+        if !restored.is_empty() {
+            let _writer = WRITER.lock();
+            send_all(restored);
+        }
         Ok(())
     }
 

@@ -19,8 +19,11 @@ impl<'a> Source<'a> {
     /// Opens it, for a program with these labels, of which its content becomes a part. We may read all files: content that the caller may
     /// not learn is not there.
     pub fn open(path: &'a str, labels: Option<&Labels>) -> Result<Self, ProcessError> {
+        let may_observe =
+            |path: &str| FILE_SYSTEM.compartment(path).is_ok_and(|compartment| CALLERS.caller_may(compartment).observe);
         let file = FILE_SYSTEM.open(path, 0).map_err(|error| match error {
-            _ if !FILE_SYSTEM.compartment(path).is_ok_and(|compartment| CALLERS.caller_may(compartment).observe) => {
+            // Nor are names in a directory that it may not list.
+            _ if !may_observe(path) || path.rmatch_indices('/').any(|(end, _)| !may_observe(&path[..end.max(1)])) => {
                 ProcessError::NotFound
             }
             Failure::Refused(FileError::NotFound | FileError::NotADirectory | FileError::BadName) => {

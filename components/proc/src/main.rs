@@ -205,7 +205,6 @@ impl ChildServer for Children {
     }
 
     fn wait(&self, badge: u64) -> Result<u64, ProcessError> {
-        table::judge(badge)?;
         table::wait(badge)
     }
 
@@ -231,7 +230,6 @@ impl ChildServer for Children {
     }
 
     fn wait_or_end(&self, badge: u64) -> Result<u64, ProcessError> {
-        table::judge(badge)?;
         table::wait_or_end(badge)
     }
 }

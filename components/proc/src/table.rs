@@ -122,10 +122,11 @@ impl Table {
     }
 
     /// A number for a new process, of which there can be so many.
-    fn reserve(&mut self, launch: &Startup<'_>, most: usize) -> Result<u64, ProcessError> {
+    /// Statuses that nobody asked for are forgotten only for others of the same kind: those of tainted programs say nothing to others.
+    fn reserve(&mut self, launch: &Startup<'_>, most: usize, is_labelled: bool) -> Result<u64, ProcessError> {
         let is_full = self.processes.len() >= most;
-        let ended =
-            || self.processes.iter().filter_map(|process| Some((process.forgettable(is_full)?, process.number)));
+        let alike = || self.processes.iter().filter(|process| process.label.is_some() == is_labelled);
+        let ended = || alike().filter_map(|process| Some((process.forgettable(is_full)?, process.number)));
         if (is_full || ended().count() > MAX_ENDED)
             && let Some((_, first)) = ended().min()
         {
@@ -164,7 +165,7 @@ pub fn spawn(path: &str, launch: &[u8], mut limits: Limits) -> Result<u64, Proce
     let label = label.map_err(labels::refused)?;
     let source = Source::open(path, limits.labels.as_ref())?;
     let _spawning = SPAWNING.lock();
-    let number = TABLE.lock().reserve(&launch, child::most(limits.frames == KEPT))?;
+    let number = TABLE.lock().reserve(&launch, child::most(limits.frames == KEPT), label.is_some())?;
     let made = Child::new(&source, &launch, &limits, number);
     let mut table = TABLE.lock();
     let Some(index) = table.find(number) else { return Err(ProcessError::NoSuchProcess) };
@@ -184,15 +185,21 @@ pub fn spawn(path: &str, launch: &[u8], mut limits: Limits) -> Result<u64, Proce
     }
 }
 
-/// Refuses a caller who may not change a process, and learn of it: a wait forgets it.
-pub fn judge(number: u64) -> Result<(), ProcessError> {
-    let mut table = TABLE.lock();
-    let index = table.find(number).ok_or(ProcessError::NoSuchProcess)?;
-    if table.processes[index].caller_may().both() {
-        return Ok(());
+impl Table {
+    /// Refuses a caller who may not change a process, and learn of it: a wait forgets it.
+    fn judge(&mut self, number: u64) -> Result<(), ProcessError> {
+        let index = self.find(number).ok_or(ProcessError::NoSuchProcess)?;
+        if self.processes[index].caller_may().both() {
+            return Ok(());
+        }
+        log_refused!("a program that it does not hold");
+        Err(ProcessError::Flow)
     }
-    log_refused!("a program that it does not hold");
-    Err(ProcessError::Flow)
+}
+
+/// See [`Table::judge`].
+pub fn judge(number: u64) -> Result<(), ProcessError> {
+    TABLE.lock().judge(number)
 }
 
 /// Keeps a name for a process that is going to publish a service under it, as long as the process lives.
@@ -273,10 +280,11 @@ fn wait_for_an_end(
     if op::thread_id() == caller { Ok(table) } else { Err(ProcessError::Cancelled) }
 }
 
-/// Waits for the end of a process; gives its status and forgets it.
+/// Waits for the end of a process; gives its status and forgets it. The caller is judged each time: its labels may change meanwhile.
 pub fn wait(number: u64) -> Result<u64, ProcessError> {
     let mut table = TABLE.lock();
     loop {
+        table.judge(number)?;
         match table.ended(number, true) {
             Err(ProcessError::Runs) => {}
             ended => return ended,

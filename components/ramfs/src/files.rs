@@ -164,6 +164,9 @@ fn with_path<R>(path: &str, work: impl Fn(&mut Tree<Memory>, &[u8]) -> Result<R,
     })
 }
 
+/// Has a directory for each compartment, which leads from the name to the handle.
+pub const COMPARTMENT_NAMES: &str = "compartments";
+
 /// Bytes of a client, in its message or in its window.
 struct Client<B>(B);
 
@@ -427,7 +430,10 @@ impl FileSystemServer for FileSystem {
                 old if label::caller_owns(old >> 3) => {}
                 _ => return Ok(false),
             }
-            if tree.stat(node)?.kind == Kind::Directory && tree.entries(node)? != 0 {
+            // Its owner takes it out of a compartment with all names in it: else nobody could remove what a program left there.
+            let names_compartments = tree.lookup(tree.root(), COMPARTMENT_NAMES.as_bytes()) == Ok(directory);
+            let stays = compartment != 0 || names_compartments;
+            if stays && tree.stat(node)?.kind == Kind::Directory && tree.entries(node)? != 0 {
                 return Err(Error::NotEmpty);
             }
             tree.set_compartment(node, compartment).map(|()| true)

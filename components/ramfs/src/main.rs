@@ -31,7 +31,7 @@ use runtime::entry::Entry;
 use runtime::op;
 use runtime::server::{self, Serve};
 
-use crate::files::{FileSystem, Files, TREE};
+use crate::files::{COMPARTMENT_NAMES, FileSystem, Files, TREE};
 use crate::memory::Memory;
 
 runtime::entry!(main);
@@ -52,10 +52,7 @@ const DIRECTORIES: [&str; 2] = ["tmp", "home"];
 
 /// Directories that only owners of the system change: all run and read what is there, or find compartments by it, the shell
 /// first of all.
-const PROTECTED: [&str; 4] = ["bin", "boot", "etc", COMPARTMENTS];
-
-/// Has a directory for each compartment, which leads from the name to the handle.
-const COMPARTMENTS: &str = "compartments";
+const PROTECTED: [&str; 4] = ["bin", "boot", "etc", COMPARTMENT_NAMES];
 
 /// Noted in the tree when all of the archive is in it.
 const IMPORTED: u64 = 1;
@@ -198,9 +195,9 @@ fn declare(tree: &mut Tree<Memory>) -> Result<(), String> {
     let make = |record: Record<'_>| {
         let name = core::str::from_utf8(record.name).unwrap_or_default();
         if record.tag == DECLARED && outcome.is_ok() {
-            outcome = directory(tree, COMPARTMENTS)
+            outcome = directory(tree, COMPARTMENT_NAMES)
                 .and_then(|all| tree.set_compartment(all, system))
-                .and_then(|()| directory(tree, &alloc::format!("{COMPARTMENTS}/{name}")))
+                .and_then(|()| directory(tree, &alloc::format!("{COMPARTMENT_NAMES}/{name}")))
                 .and_then(|own| match tree.compartment(own)? {
                     // New: it has what the directory above has. Others stay as their owner left them.
                     inherited if inherited == system => tree.set_compartment(own, record.value),

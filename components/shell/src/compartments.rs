@@ -39,6 +39,11 @@ pub fn is_public(path: &str) -> bool {
     FILE_SYSTEM.compartment(path).is_ok_and(|compartment| !label::is_secret(compartment))
 }
 
+/// Whether a script at this path runs when its name is typed, with all that we may do: only owners of the system put it there.
+pub fn is_of_system(path: &str) -> bool {
+    compartment(OF_SYSTEM).is_ok_and(|system| system == 0 || compartment(path) == Ok(system))
+}
+
 /// The handle of a compartment.
 pub fn handle(name: &str) -> Result<u64, String> {
     let system = compartment(OF_SYSTEM)?;

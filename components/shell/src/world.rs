@@ -140,6 +140,9 @@ impl World for Cairn {
             NotStarted::NotAProgram(path) if words.len() < all => {
                 NotStarted::Other(alloc::format!("{path}: a script: it runs where the shell does"))
             }
+            NotStarted::NotAProgram(path) if !compartments::is_of_system(&path) => NotStarted::Other(alloc::format!(
+                "{path}: a script: `sh {path}` runs it, with all that the shell may do"
+            )),
             cause => cause,
         });
         let child = Arc::new(child?);

@@ -16,8 +16,12 @@
 
 extern crate alloc;
 
+mod filter;
+
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
+
+pub use filter::Filter;
 
 /// Bytes of a line being collected; more are refused with a bell.
 pub const MAX_LINE: usize = 1024;
