@@ -128,7 +128,7 @@ fn positions() -> Result<(), &'static str> {
     hold(found.from == own, "not the newest domain")?;
     let (found, _) = portal(NEVER).map_err(text)?;
     hold(found.from == own, "not the newest domain")?;
-    let unknown = op::info(Entry::SPECIAL, info::CODE + 1, 0, |_, _| ());
+    let unknown = op::info(Entry::SPECIAL, info::LOG_REFUSED + 1, 0, |_, _| ());
     hold(unknown == Err(Error::BadArgument), "a list that there is not")
 }
 
