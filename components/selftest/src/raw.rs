@@ -120,11 +120,9 @@ pub fn poke_word(address: u64, word: u64) {
 pub fn boot_archive(place: &str) -> Option<&'static [u8]> {
     let (_, bytes) = place.split_once(',')?;
     let bytes: usize = bytes.parse().ok()?;
-    match op::machine_archive(Entry::SPECIAL, Entry::OWN) {
-        // SAFETY: the nucleus shows all of it there, for reading only and as long as we live; `roottask` says how long it is.
-        Ok(()) | Err(Error::Occupied) => {
-            Some(unsafe { core::slice::from_raw_parts(abi::layout::ARCHIVE as *const u8, bytes) })
-        }
-        Err(_) => None,
+    if !matches!(op::machine_archive(Entry::SPECIAL, Entry::OWN), Ok(()) | Err(Error::Occupied)) {
+        return None;
     }
+    // SAFETY: the nucleus shows all of it there, for reading only and as long as we live; `roottask` says how long it is.
+    Some(unsafe { core::slice::from_raw_parts(abi::layout::ARCHIVE as *const u8, bytes) })
 }
