@@ -178,13 +178,14 @@ const BENCHMARKS: &[(&str, Benchmark)] = &[
 
 /// Those that leave us with large labels: each is measured in a process of its own.
 const ALONE: &[(&str, Benchmark)] = &[
-    ("port-labels", ports::ping_pong_labelled),
     ("label-first-call-16", labels::first_call::<16>),
     ("label-first-call-300", labels::first_call::<300>),
     ("label-first-call-owner", labels::first_call_of_owner::<300>),
     ("label-first-tainted-16", labels::first_call_tainted::<16>),
     ("label-first-tainted-300", labels::first_call_tainted::<300>),
     ("label-handle", labels::new_handle),
+    // Last: the next changes of labels free the nodes of its large ones.
+    ("port-labels", ports::ping_pong_labelled),
 ];
 
 fn main() -> u8 {

@@ -26,7 +26,7 @@ pub const OPTION: &str = "--peer";
 /// Peers that there can be: with this program, as many domains as a ring has.
 pub const MOST: usize = 31;
 /// Frames that the first peer may have, and each other one: fewer than is usual, so that there can be so many.
-const FRAMES: [u64; 2] = [132, 100];
+const FRAMES: [u64; 2] = [132, 112];
 /// Calls that are served at the same time.
 const ACTIVATIONS: usize = 2;
 
