@@ -4,7 +4,7 @@ use crate::build::Checks;
 use crate::command_line::{LabelsCommand, ReplayOptions, ScriptOptions};
 use crate::engine;
 use crate::project::Project;
-use crate::replay::{self, Said, Steps};
+use crate::replay::{Replay, Said, Steps};
 use anyhow::{Context, Result, anyhow, bail};
 use flow::trace::{Mistake, Outcome, Script, Step, World};
 use flow::{Handle, Level, specification as spec};
@@ -84,8 +84,9 @@ fn replay(project: &Project, ReplayOptions { file, machine, arch, timeout }: &Re
     }
     let limit = Duration::try_from_secs_f64(*timeout).context("--timeout")?;
     let project = project.on(*arch);
+    judged.steps.fit()?;
     // The machine prints what comes of it.
-    let (_, agrees) = replay::compare(&project, &judged.steps, Checks::Off, limit, true)?;
+    let (_, agrees) = Replay::build(&project, Checks::Off)?.compare(&judged.steps, limit, true)?;
     Ok(if agrees { 0 } else { DIFFERS })
 }
 

@@ -1,7 +1,7 @@
 //! `./x labels replay FILE --machine`: a trace of labels in a system of its own, `systems/replay.toml`. The program `selftest replay` makes
 //! the steps with domains, ports and messages, and compares.
 
-use crate::build::{self, Checks};
+use crate::build::{self, Checks, Programs};
 use crate::emulator::{self, Console, End, Machine, TimedOut};
 use crate::image::{self, Size, System};
 use crate::install;
@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail, ensure};
 use flow::specification::Label;
 use flow::trace::Step;
 use std::fmt::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 const SYSTEM: &str = "systems/replay.toml";
@@ -53,7 +53,7 @@ impl Steps {
                 format!("lower_receive {domain} {} {}", handle.number(), level.number())
             }
             Step::Send { from, port, optional } => {
-                // Without a label is not the same work as with one that says nothing.
+                // A label that is the default is left out: the machine then sends without it.
                 let usual = flow::specification::Optional::default();
                 let labels = optional.all().into_iter().zip(usual.all());
                 let labels = labels.map(|(label, usual)| written(Some(label).filter(|label| *label != usual)));
@@ -69,6 +69,16 @@ impl Steps {
         // Writing to a string cannot fail.
         let _ = writeln!(self.0, "{line} {text}");
     }
+
+    /// Refuses more steps than the machine has room for.
+    pub fn fit(&self) -> Result<()> {
+        let [size, most] = [self.0.len(), MOST].map(|bytes| bytes >> 20);
+        ensure!(
+            self.0.len() <= MOST,
+            "the trace takes {size} MiB in the machine, and at most {most}: replay less of it"
+        );
+        Ok(())
+    }
 }
 
 fn written(label: Option<&Label>) -> String {
@@ -77,46 +87,43 @@ fn written(label: Option<&Label>) -> String {
     format!("{}{}", label.default.number(), entries.collect::<String>())
 }
 
-/// Builds what [`compare`] needs.
-pub fn build(project: &Project, checks: Checks) -> Result<()> {
-    build::nucleus(project, checks)?;
-    build::programs(project, &System::read(project, Path::new(SYSTEM))?.programs()).map(drop)
+/// The system that replays, built.
+pub struct Replay {
+    project: Project,
+    nucleus: PathBuf,
+    programs: Programs,
 }
 
-/// What the machine has to say: the line after `replay: `, and whether it agrees with the trace.
-pub fn compare(
-    project: &Project,
-    steps: &Steps,
-    checks: Checks,
-    limit: Duration,
-    echo: bool,
-) -> Result<(String, bool)> {
-    let Steps(text) = steps;
-    let size = text.len() >> 20;
-    ensure!(
-        text.len() <= MOST,
-        "the trace takes {size} MiB in the machine, and at most {}: replay less of it",
-        MOST >> 20
-    );
-    install::emulator(project.isa)?;
-    let mut system = System::read(project, Path::new(SYSTEM))?;
-    let scratch = project.scratch()?;
-    let file = scratch.file(TRACE);
-    write(&file, text.as_bytes())?;
-    system.add_file(TRACE, &file);
-    let image = image::make(project, &system, checks, Size::of(MEMORY, 1)?, None)?;
-    let console = Console::Steps { steps: &[], echo };
-    let (end, output) = emulator::boot(&image, &Machine::new(MEMORY), console, Some(limit))?;
-    let output = String::from_utf8_lossy(&output).into_owned();
-    let last = output.lines().rev().find_map(|line| line.trim().strip_prefix(SAYS));
-    match end {
-        End::Status(0) => {
-            let last = last.with_context(|| format!("the machine said nothing of the trace:\n{output}"))?.to_string();
-            let agrees = last.ends_with("no disagreement");
-            Ok((last, agrees))
+impl Replay {
+    /// Builds it for the project's ISA.
+    pub fn build(project: &Project, checks: Checks) -> Result<Self> {
+        install::emulator(project.isa)?;
+        let nucleus = build::nucleus(project, checks)?;
+        let programs = build::programs(project, &System::read(project, Path::new(SYSTEM))?.programs())?;
+        Ok(Self { project: project.clone(), nucleus, programs })
+    }
+
+    /// Makes the steps; gives the last line of the program, and whether machine and trace agree.
+    pub fn compare(&self, Steps(text): &Steps, limit: Duration, echo: bool) -> Result<(String, bool)> {
+        let scratch = self.project.scratch()?;
+        let file = scratch.file(TRACE);
+        write(&file, text.as_bytes())?;
+        let mut system = System::read(&self.project, Path::new(SYSTEM))?;
+        system.add_file(TRACE, &file);
+        let plan = system.plan(&self.project, Some(Size::of(MEMORY, 1)?))?;
+        let image = image::pack(&self.project, &system, &plan, self.nucleus.clone(), &self.programs, None)?;
+        let console = Console::Steps { steps: &[], echo };
+        let (end, output) = emulator::boot(&image, &Machine::new(MEMORY), console, Some(limit))?;
+        let output = String::from_utf8_lossy(&output).into_owned();
+        let last = output.lines().rev().find_map(|line| line.trim().strip_prefix(SAYS));
+        match end {
+            End::Status(0) => {
+                let last = last.with_context(|| format!("the machine said nothing of the trace:\n{output}"))?;
+                Ok((last.to_string(), last.ends_with("no disagreement")))
+            }
+            End::TimedOut => Err(TimedOut(limit.as_secs_f64()).into()),
+            _ => bail!("the machine could not make the steps: {}", last.unwrap_or(output.as_str())),
         }
-        End::TimedOut => Err(TimedOut(limit.as_secs_f64()).into()),
-        _ => bail!("the machine could not make the steps: {}", last.unwrap_or(output.as_str())),
     }
 }
 
@@ -157,8 +164,7 @@ mod tests {
     #[test]
     fn a_trace_that_is_too_large_is_refused() {
         let steps = Steps(" ".repeat(MOST + (1 << 20)));
-        let project = Project::in_folder(Path::new(env!("CARGO_MANIFEST_DIR")).join(".."));
-        let error = compare(&project, &steps, Checks::Off, Duration::ZERO, false).expect_err("too large");
+        let error = steps.fit().expect_err("too large");
         assert_eq!(error.to_string(), "the trace takes 65 MiB in the machine, and at most 64: replay less of it");
     }
 }

@@ -69,9 +69,9 @@ fn services(symbols: &str) -> BTreeMap<u64, String> {
     symbols.lines().filter_map(service).collect()
 }
 
-/// What a source says: a server of an interface; a service, to the end of the block, a line that is a brace alone; where it passes
-/// calls on.
-static FOUND: LazyLock<[Regex; 3]> = LazyLock::new(|| {
+/// The lines of a source that implement an interface, the blocks that implement a service (each ends with a brace alone on its line), and
+/// the places in such a block that pass a call on.
+static PATTERNS: LazyLock<[Regex; 3]> = LazyLock::new(|| {
     [r"impl (\w+)Server for (\w+)", r"(?s)impl Serve(?:Word)? for (\w+) \{(.*?)\n\}", r"(\w+)(?: \{.*\})?\.dispatch\("]
         .map(|pattern| Regex::new(pattern).expect("these patterns are constant, and a test uses each"))
 });
@@ -92,7 +92,7 @@ fn served(project: &Project, program: &str) -> Result<BTreeMap<String, Served>> 
 }
 
 fn served_in(source: &str) -> BTreeMap<String, Served> {
-    let [servers, services, dispatches] = &*FOUND;
+    let [servers, services, dispatches] = &*PATTERNS;
     let interfaces: BTreeMap<String, String> =
         servers.captures_iter(source).map(|found| (found[2].to_string(), found[1].to_string())).collect();
     // Without a block of its own, as one made by a macro, it serves what it implements.

@@ -17,15 +17,15 @@ use runtime::entry::Owned;
 use runtime::server::{self, Serve};
 use runtime::stream::FILE_SYSTEM;
 use runtime::sync::Mutex;
-use runtime::{Direct, Entry, op};
+use runtime::{Direct, Entry, op, thread};
 use sockets::{Endpoint, NetError, Session};
 
 use loader::startup::Contents;
 use runtime::child::Child;
 use tool::inspect::{self, PROC};
 
-use crate::case::Case;
-use crate::launch;
+use crate::case::{Case, text};
+use crate::{launch, leaks};
 
 /// All of them. `sockets` needs a system with a network.
 pub const ALL: &[Case] = &[
@@ -38,6 +38,11 @@ pub const ALL: &[Case] = &[
     Case::tried("kept", "the part kept for the shell, asked for by a program", kept),
     Case::tried("processes", "a thousand processes at the same time", processes),
     Case::tried("odd-names", "programs whose names would change a list of domains", odd_names),
+    Case::tried(
+        "forgotten",
+        "with a compartment: tainted programs that end, and whose statuses nobody asks for",
+        forgotten,
+    ),
     Case::tried("left", "files in a compartment that nobody can name once it has ended", left),
     Case::tried("unasked", "programs that end, and whose status nobody asks for", unasked),
     Case::tried("small", "as many small programs as there is memory for", small),
@@ -187,11 +192,31 @@ const ODD: [&str; 3] = ["\x1b[1A\x1b[2K", "x\n9 9 forged", "a b\tc\u{202e}d"];
 fn odd_names() -> Result<String, String> {
     let holders = ODD.map(|name| launch::Process::start_with(name, &["--hold"], 256));
     let holders: Vec<_> = holders.into_iter().collect::<Result<_, _>>()?;
-    let listed = inspect::domains().map_err(|error| error.to_string())?;
+    let listed = inspect::domains().map_err(text)?;
     let mut names: Vec<String> = listed.into_iter().map(|(name, _)| name).filter(|name| name.contains('.')).collect();
     names.sort();
     drop(holders);
     Ok(names.join(" "))
+}
+
+/// Tainted programs of [`forgotten`]: more than have their status kept. And the time in which all of them end, in nanoseconds.
+const FORGOTTEN: usize = 40;
+const ENDED_BY_THEN: u64 = 500_000_000;
+
+/// The status of an untainted program that ended before them is still there.
+fn forgotten() -> Result<String, String> {
+    let Some((name, own)) = leaks::own().pop() else { return Err("use: with COMPARTMENT negtest forgotten".into()) };
+    let start = |compartments: &[(&str, u64)]| {
+        let contents = Contents { schedule: 0, name: "true", streams: ["null"; 3], compartments };
+        let child = launch::spawn_with("/bin/true", &contents, &[], FRAMES_OF_EACH).map_err(text)?;
+        thread::sleep(ENDED_BY_THEN / FORGOTTEN as u64).map_err(text)?;
+        Ok::<_, String>(child)
+    };
+    let untainted = start(&[])?;
+    for _ in 0..FORGOTTEN {
+        start(&[(name, own & !7 | level::THREE)])?;
+    }
+    Ok(format!("status {:?}", untainted.ended().map_err(text)?))
 }
 
 /// Files of [`left`].
@@ -199,9 +224,8 @@ const LEFT: usize = 20;
 
 /// A directory and files of a compartment of our own, of which the directory had no name in `/compartments`.
 fn left() -> Result<String, String> {
-    let handle = op::label_handle().map_err(|error| error.to_string())?;
-    op::label_receive(handle, level::THREE).map_err(|error| error.to_string())?;
-    let text = |error: Failure<FileError>| error.to_string();
+    let handle = op::label_handle().map_err(text)?;
+    op::label_receive(handle, level::THREE).map_err(text)?;
     FILE_SYSTEM.make_directory("/tmp/left").map_err(text)?;
     FILE_SYSTEM.set_compartment("/tmp/left", handle << 3 | level::THREE).map_err(text)?;
     for number in 0..LEFT {

@@ -105,6 +105,16 @@ impl Table {
         self.processes.iter().position(runs_there)
     }
 
+    /// Refuses a caller who may not change a process, and learn of it: a wait forgets it.
+    fn judge(&mut self, number: u64) -> Result<(), ProcessError> {
+        let index = self.find(number).ok_or(ProcessError::NoSuchProcess)?;
+        if self.processes[index].caller_may().both() {
+            return Ok(());
+        }
+        log_refused!("a program that it does not hold");
+        Err(ProcessError::Flow)
+    }
+
     /// The status of a process that has ended; `forget` it.
     fn ended(&mut self, number: u64, forget: bool) -> Result<u64, ProcessError> {
         let index = self.find(number).ok_or(ProcessError::NoSuchProcess)?;
@@ -182,18 +192,6 @@ pub fn spawn(path: &str, launch: &[u8], mut limits: Limits) -> Result<u64, Proce
             table.processes.remove(index);
             Err(error)
         }
-    }
-}
-
-impl Table {
-    /// Refuses a caller who may not change a process, and learn of it: a wait forgets it.
-    fn judge(&mut self, number: u64) -> Result<(), ProcessError> {
-        let index = self.find(number).ok_or(ProcessError::NoSuchProcess)?;
-        if self.processes[index].caller_may().both() {
-            return Ok(());
-        }
-        log_refused!("a program that it does not hold");
-        Err(ProcessError::Flow)
     }
 }
 

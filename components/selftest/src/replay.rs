@@ -40,7 +40,7 @@ const SIZE: u64 = 1 << 16;
 /// Steps after which it prints how many it has done.
 const PRINTED: usize = 1_000;
 
-/// What a trace says, and what came of it.
+/// Both sides of a difference, for people.
 fn differ(what: &str, trace: impl Display, machine: impl Display) -> String {
     format!("{what}: the trace says {trace}, the machine {machine}")
 }

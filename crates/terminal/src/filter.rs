@@ -164,7 +164,7 @@ mod tests {
         assert_eq!(filter.restore(), b"");
         filter.pass(b"\x1b[31mred\x1b", false, |_| ());
         assert_eq!((filter.restore(), filter.restore()), (&b"\x1b[0m"[..], &b""[..]));
-        // What began before is over.
+        // The rest of a sequence that began before the terminal changed hands is text.
         let mut out = Vec::new();
         filter.pass(b"[31m", false, |bytes| out.extend_from_slice(bytes));
         assert_eq!(out, b"[31m");

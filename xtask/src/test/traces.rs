@@ -5,7 +5,7 @@ use super::report::Report;
 use crate::build::Checks;
 use crate::labels::random_steps;
 use crate::project::Project;
-use crate::replay::{self, Said};
+use crate::replay::{Replay, Said};
 use anyhow::{Result, ensure};
 use flow::specification::Label;
 use flow::{Handle, Level};
@@ -25,18 +25,14 @@ pub fn check(project: &Project, report: &mut Report) {
 
 /// Runs it on a tree. The outer error: it could not be built. The inner one: the test failed.
 pub fn verdict(project: &Project) -> Result<Result<()>> {
-    replay::build(project, Checks::On)?;
-    Ok(on(project))
+    Ok(judge(&Replay::build(project, Checks::On)?))
 }
 
 /// A change of what a trace says, and the start of the difference that the machine then finds.
 type Change = (fn(&mut Said), &'static str);
 
-fn on(project: &Project) -> Result<()> {
-    let replayed = |change: fn(&mut Said)| {
-        let steps = random_steps(SEED, STEPS, change)?;
-        replay::compare(project, &steps, Checks::On, LIMIT, false)
-    };
+fn judge(replay: &Replay) -> Result<()> {
+    let replayed = |change: fn(&mut Said)| replay.compare(&random_steps(SEED, STEPS, change)?, LIMIT, false);
     let (text, agrees) = replayed(|_| ())?;
     ensure!(agrees && text.starts_with(&format!("{STEPS} steps, ")), "{text}");
     let changes: [Change; 6] = [
