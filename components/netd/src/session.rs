@@ -99,6 +99,11 @@ impl Session {
         self.changed.retain(|other| *other != socket);
     }
 
+    /// Whether a notification found its client gone.
+    pub const fn is_dead(&self) -> bool {
+        self.dead
+    }
+
     /// Whether its client is still there: its entries vanish with it. The account of a component goes on
     /// to its next instance, so the semaphore counts, which is to be set soon.
     pub fn lives(&self, now: u64) -> bool {

@@ -39,7 +39,7 @@ use crate::socket::{Kind, Socket, What};
 /// How long nothing happens at most, in nanoseconds.
 const LONGEST_WAIT: u64 = 60_000_000_000;
 /// How often clients that are gone are looked for.
-const SWEEP: u64 = 2_000_000_000;
+const SWEEP: u64 = 500_000_000;
 /// How soon an address is asked for again: after as long as it was asked for already, but no sooner and no later than
 /// this (RFC 2131, 4.1).
 const ASK_AGAIN: core::ops::RangeInclusive<Duration> = Duration::from_millis(250)..=Duration::from_secs(10);
@@ -351,6 +351,9 @@ impl Stack {
         let session = socket.session;
         if !known && let Some(session) = self.sessions.get_mut(session) {
             session.note(number);
+            if session.is_dead() {
+                self.sweep_soon();
+            }
         }
     }
 

@@ -22,6 +22,7 @@ use runtime::op::{self, Schedule, clock};
 use runtime::program::STATUS_OF_NO_DEVICE;
 use runtime::sync::Mutex;
 use runtime::{Entry, fdt};
+use system::restarts::FIRST_DELAY;
 use system::{Component, Restart, Special};
 
 /// Nanoseconds for which a component at the start of the system delays those after it at most, while the services that it has
@@ -40,9 +41,15 @@ struct Pending {
     ran: bool,
     /// When it first could have been started, but for a service that it has a portal to; 0 = not yet.
     waits_since: u64,
+    /// How often it could not be started.
+    failures: u32,
     /// Why it could not be started the last time.
     cause: String,
 }
+
+/// So many failed starts in a row are repeated after [`FIRST_DELAY`] each, which takes three seconds: a server that holds frames of
+/// the dead instance has found its client gone by then, and the new instance starts as soon as it lets go.
+const SHORT_WAITS: u32 = (3_000_000_000 / FIRST_DELAY) as u32;
 
 /// Why the machine stops then.
 const SIGMA0_DIED: &str = "sigma0 died";
@@ -100,6 +107,7 @@ pub fn begin() {
         due: 0,
         ran: false,
         waits_since: 0,
+        failures: 0,
         cause: String::new(),
     }));
 }
@@ -142,7 +150,9 @@ pub fn start_due() -> u64 {
             // Frames that others keep for a dead instance are still charged to its account, for example. They let go when they
             // notice that it is gone, or die themselves.
             Restart::Always => {
-                pending.due = clock() + pending.life.history.failed();
+                pending.failures += 1;
+                let is_short = pending.failures <= SHORT_WAITS;
+                pending.due = clock() + if is_short { FIRST_DELAY } else { pending.life.history.failed() };
                 if pending.cause != cause {
                     runtime::log!("{} cannot be started yet: {cause}", component.name);
                     pending.cause = cause;
@@ -440,7 +450,9 @@ fn bury(mut dead: Running) {
     life.is_killed = false;
     // First of all: components that wait for their first start can wait a little longer.
     let (number, due) = (dead.number, now + delay);
-    PENDING.lock().insert(0, Pending { number, life, due, ran: true, waits_since: 0, cause: String::new() });
+    PENDING
+        .lock()
+        .insert(0, Pending { number, life, due, ran: true, waits_since: 0, failures: 0, cause: String::new() });
 }
 
 /// Re-creates the description's portals to this service.

@@ -2,6 +2,8 @@
 
 use super::site::Site;
 use anyhow::{Context, Result, bail, ensure};
+use std::error::Error;
+use std::fmt;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, TcpStream};
 use std::sync::{Mutex, PoisonError};
@@ -19,6 +21,21 @@ pub struct Client {
     /// Bytes that came and belong to no answer yet.
     input: Vec<u8>,
 }
+
+/// Nothing came in time: whoever waits may wait on.
+#[derive(Debug)]
+pub struct Late {
+    /// Bytes that came.
+    bytes: usize,
+}
+
+impl fmt::Display for Late {
+    fn fmt(&self, output: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(output, "no answer in time, after {} bytes", self.bytes)
+    }
+}
+
+impl Error for Late {}
 
 /// An answer.
 pub struct Answer {
@@ -82,7 +99,7 @@ impl Client {
     /// As [`Self::more`], no more than fit here.
     pub fn more_into(&mut self, bytes: &mut [u8], until: Instant) -> Result<bool> {
         let left = until.saturating_duration_since(Instant::now());
-        ensure!(!left.is_zero(), "no answer in time, after {} bytes", self.input.len());
+        ensure!(!left.is_zero(), Late { bytes: self.input.len() });
         self.stream.set_read_timeout(Some(left.max(Duration::from_millis(1))))?;
         match self.stream.read(bytes) {
             Ok(0) => Ok(false),
@@ -91,7 +108,7 @@ impl Client {
                 Ok(true)
             }
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
-                bail!("no answer in time, after {} bytes", self.input.len())
+                bail!(Late { bytes: self.input.len() })
             }
             Err(error) => Err(error).context("the connection broke"),
         }
@@ -102,7 +119,7 @@ impl Client {
         self.input.len()
     }
 
-    /// The next answer; that to `HEAD` has no body.
+    /// The next answer; that to `HEAD` has no body. If it is [`Late`], the next call goes on with what came.
     pub fn answer(&mut self, until: Instant, is_head: bool) -> Result<Answer> {
         let end = loop {
             if let Some(end) = self.input.windows(4).position(|bytes| bytes == b"\r\n\r\n") {
@@ -112,7 +129,7 @@ impl Client {
             ensure!(self.more(until)?, "the connection ended in an answer's head, after {} bytes", self.input.len());
         };
         let mut answer = head(std::str::from_utf8(&self.input[..end])?)?;
-        self.input.drain(..end + 4);
+        let body = end + 4;
         let has_body = !is_head && !matches!(answer.status, 100..=199 | 204 | 304);
         let length = match answer.field("content-length").map(str::parse::<usize>) {
             Some(length) => length.context("a length that is no number")?,
@@ -120,10 +137,12 @@ impl Client {
         };
         if has_body {
             ensure!(answer.field("content-length").is_some(), "an answer without a length");
-            while self.input.len() < length {
-                ensure!(self.more(until)?, "the connection ended after {} bytes of {length}", self.input.len());
+            while self.input.len() < body + length {
+                ensure!(self.more(until)?, "the connection ended after {} bytes of {length}", self.input.len() - body);
             }
-            answer.body = self.input.drain(..length).collect();
+            answer.body = self.input.drain(..body + length).skip(body).collect();
+        } else {
+            self.input.drain(..body);
         }
         Ok(answer)
     }
@@ -197,6 +216,20 @@ mod tests {
         let (mut stream, _) = listener.accept().unwrap();
         stream.write_all(bytes).unwrap();
         client
+    }
+
+    #[test]
+    fn a_late_answer_goes_on_where_it_was() {
+        let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let mut client = Client::connect(listener.local_addr().unwrap().port()).unwrap();
+        let (mut stream, _) = listener.accept().unwrap();
+        for piece in [&b"HTTP/1.1 200"[..], b" OK\r\nContent-Length: 2\r\n\r\n", b"a"] {
+            stream.write_all(piece).unwrap();
+            let late = client.expect(b"ab", Instant::now() + Duration::from_millis(50)).err().unwrap();
+            assert!(late.is::<Late>(), "{late:#}");
+        }
+        stream.write_all(b"b").unwrap();
+        client.expect(b"ab", Instant::now() + Duration::from_secs(5)).unwrap();
     }
 
     #[test]

@@ -1,11 +1,11 @@
 //! Several clients that ask again and again, on connections that they keep and on new ones.
 
-use super::client::Client;
+use super::client::{Client, Late, request};
 use super::site::Site;
 use crate::emulator::Watch;
 use anyhow::{Result, ensure};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -16,12 +16,14 @@ const RENEWING: usize = 2;
 const PER_CONNECTION: usize = 500;
 /// Every so manyth request is for one of all files.
 const OTHERS: usize = 10;
-/// How long a client waits for an answer if something may be away: a time of its own, so that after an outage they do
-/// not ask all at once.
-pub const IMPATIENT: Duration = Duration::from_millis(300);
+/// How long a client waits for an answer if something was away: a time of its own, so that after an outage they do not
+/// ask all at once.
+const IMPATIENT: Duration = Duration::from_millis(300);
 const MORE_PATIENCE: Duration = Duration::from_millis(60);
-/// If nothing may be.
+/// If nothing was.
 const PATIENT: Duration = Duration::from_secs(5);
+/// Who connected so long before a kill was reported may have lost the connection.
+const SETTLED: Duration = Duration::from_secs(1);
 /// Between a failure and the next try.
 const PAUSE: Duration = Duration::from_millis(10);
 
@@ -43,69 +45,106 @@ pub struct Record {
     pub failed: Vec<(Span, String)>,
 }
 
-/// Asks until `enough` says so of the number of requests that were answered.
-pub fn run(site: &Site, until: Instant, patience: Duration, mut enough: impl FnMut(usize) -> bool) -> Record {
-    let (over, served) = (AtomicBool::new(false), AtomicUsize::new(0));
+/// What clients and the one that ends their work know of each other.
+#[derive(Default)]
+pub struct Progress {
+    over: AtomicBool,
+    served: AtomicUsize,
+    /// When something that serves was last seen to have been away.
+    disturbed: Mutex<Option<Instant>>,
+}
+
+impl Progress {
+    /// Requests that were answered.
+    pub fn served(&self) -> usize {
+        self.served.load(Ordering::Relaxed)
+    }
+
+    /// Something that serves was away just now.
+    pub fn disturb(&self) {
+        *self.disturbed.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+    }
+
+    /// Whether a connection of then may be lost.
+    fn may_be_lost(&self, connected: Instant) -> bool {
+        let disturbed = *self.disturbed.lock().unwrap_or_else(PoisonError::into_inner);
+        disturbed.is_some_and(|at| at + SETTLED >= connected)
+    }
+}
+
+/// Asks until `enough` says so.
+pub fn run(site: &Site, until: Instant, mut enough: impl FnMut(&Progress) -> bool) -> Record {
+    let progress = Progress::default();
     let record = Mutex::new(Record::default());
     thread::scope(|scope| {
         for number in 0..KEEPING + RENEWING {
-            let (over, served, record) = (&over, &served, &record);
+            let (progress, record) = (&progress, &record);
             scope.spawn(move || {
-                let patience = patience + number as u32 * MORE_PATIENCE;
-                let per_connection = if number < KEEPING { PER_CONNECTION } else { 1 };
-                let own = client(site, over, served, patience, per_connection, number);
+                let own = client(site, progress, number);
                 if let Ok(mut record) = record.lock() {
                     record.served.extend(own.served);
                     record.failed.extend(own.failed);
                 }
             });
         }
-        while !enough(served.load(Ordering::Relaxed)) && Instant::now() < until {
+        while !enough(&progress) && Instant::now() < until {
             thread::sleep(Duration::from_millis(1));
         }
-        over.store(true, Ordering::Relaxed);
+        progress.over.store(true, Ordering::Relaxed);
     });
     record.into_inner().unwrap_or_default()
 }
 
-fn client(
-    site: &Site,
-    over: &AtomicBool,
-    served: &AtomicUsize,
+/// Waits for an answer as long as it makes sense: a computer with much to do answers late, a lost connection never.
+fn wait<T>(
+    from: Instant,
     patience: Duration,
-    per_connection: usize,
-    number: usize,
-) -> Record {
+    is_lost: impl Fn() -> bool,
+    mut next: impl FnMut(Instant) -> Result<T>,
+) -> Result<T> {
+    loop {
+        match next(Instant::now() + patience) {
+            Err(error) if error.is::<Late>() && from.elapsed() < PATIENT && !is_lost() => {}
+            outcome => return outcome,
+        }
+    }
+}
+
+fn client(site: &Site, progress: &Progress, number: usize) -> Record {
+    let patience = IMPATIENT + number as u32 * MORE_PATIENCE;
+    let per_connection = if number < KEEPING { PER_CONNECTION } else { 1 };
     let mut record = Record::default();
     // Most ask for what stands at `/`, each for another file now and then.
     let mut files = site.files.iter().cycle().skip(number);
     let index = String::from("/");
     let mut count = 0;
-    let mut connection: Option<(Client, usize)> = None;
-    while !over.load(Ordering::Relaxed) {
+    let mut connection: Option<(Client, Instant, usize)> = None;
+    while !progress.over.load(Ordering::Relaxed) {
         count += 1;
         let file = if count % OTHERS == 0 { files.next() } else { None };
         let (path, expected) = file.map_or((&index, site.index()), |(path, bytes)| (path, bytes));
         let outcome = match connection.take() {
             Some(kept) => Ok(kept),
-            None => Client::connect(site.port).map(|client| (client, per_connection)),
+            None => Client::connect(site.port).map(|client| (client, Instant::now(), per_connection)),
         };
         // Taking the connection is the emulator's work; its use, the machine's.
         let from = Instant::now();
-        let outcome = outcome.and_then(|(mut client, left)| {
+        let outcome = outcome.and_then(|(mut client, connected, left)| {
+            let is_lost = || progress.may_be_lost(connected);
             let fields = if left == 1 { "Connection: close\r\n" } else { "" };
-            let answer = client.get(path, expected, fields, from + patience)?;
+            client.send(request("GET", path, fields).as_bytes())?;
+            let answer = wait(from, patience, is_lost, |until| client.expect(expected, until))?;
             if left == 1 {
-                client.ended(from + patience)?;
+                wait(from, patience, is_lost, |until| client.ended(until))?;
             }
-            Ok((client, left, answer.is_kept()))
+            Ok((client, connected, left, answer.is_kept()))
         });
         let span = Span { from, to: Instant::now() };
         match outcome {
-            Ok((client, left, is_kept)) => {
+            Ok((client, connected, left, is_kept)) => {
                 record.served.push(span);
-                served.fetch_add(1, Ordering::Relaxed);
-                connection = (is_kept && left > 1).then_some((client, left - 1));
+                progress.served.fetch_add(1, Ordering::Relaxed);
+                connection = (is_kept && left > 1).then_some((client, connected, left - 1));
             }
             Err(error) => {
                 record.failed.push((span, format!("{path}: {error:#}")));
@@ -119,7 +158,7 @@ fn client(
 /// So many requests, none of which fails, once the machine is there.
 pub fn load(site: &Site, watch: &Watch, requests: usize) -> Result<Vec<String>> {
     super::client::wait(site, watch.until)?;
-    let record = run(site, watch.until, PATIENT, |served| served >= requests);
+    let record = run(site, watch.until, |progress| progress.served() >= requests);
     if let Some((_, cause)) = record.failed.first() {
         anyhow::bail!("{} requests of {}: {cause}", record.failed.len(), record.served.len() + record.failed.len());
     }

@@ -41,15 +41,17 @@ pub fn kills(site: &Site, watch: &Watch, requests: usize, count: usize) -> Resul
     let line = Regex::new(r"chaos: killed (\S+) at (\d+) us, alive after (\d+) us\n")?;
     let mut reported: Vec<Reported> = Vec::new();
     let (start, mut over) = (Instant::now(), None);
-    let record = generator::run(site, watch.until, generator::IMPATIENT, |served| {
+    let record = generator::run(site, watch.until, |progress| {
         let printed = watch.printed();
         let seen = Instant::now();
         let time = |text: &str| Duration::from_micros(text.parse().unwrap_or(0));
         for found in line.captures_iter(&printed).skip(reported.len()) {
             let [victim, at, alive_after] = found.extract().1;
             reported.push(Reported { victim: victim.into(), at: time(at), alive_after: time(alive_after), seen });
+            progress.disturb();
         }
         // After the last kill it goes on for a while.
+        let served = progress.served();
         if over.is_none() && printed.contains("chaos over") {
             over = Some(served);
         }
