@@ -34,6 +34,7 @@ mod example;
 mod flows;
 mod inspect;
 mod lending;
+mod lent;
 mod limits;
 mod order;
 #[allow(unsafe_code)]
@@ -184,7 +185,7 @@ fn try_rules(arguments: &Arguments) -> Result<String, String> {
     let after = |name: &str| arguments.clone().skip_while(|argument| *argument != name).nth(1);
     let number = |name, otherwise| after(name).map_or(Ok(otherwise), str::parse);
     match (number("--seed", 1), number("--steps", 20_000)) {
-        (Ok(seed), Ok(steps)) => Ok(format!("{}\n{}", flows::callers()?, rules::line(seed, steps)?)),
+        (Ok(seed), Ok(steps)) => Ok(format!("{}\n{}{}", flows::callers()?, lent::lines()?, rules::line(seed, steps)?)),
         _ => Err("--seed and --steps take a number".into()),
     }
 }

@@ -276,6 +276,11 @@ impl<M: Memory> Pool<M> {
         label
     }
 
+    /// The same for so many other owners.
+    pub fn keep_times(&mut self, label: Label, times: u32) {
+        self.keep_node_times(label.root, times);
+    }
+
     /// Lets go of a label.
     pub fn release(&mut self, label: Label) {
         self.release_later(label);
@@ -315,12 +320,16 @@ impl<M: Memory> Pool<M> {
     }
 
     pub(crate) fn keep_node(&mut self, id: Option<Id>) -> Option<Id> {
+        self.keep_node_times(id, 1);
+        id
+    }
+
+    fn keep_node_times(&mut self, id: Option<Id>, times: u32) {
         if let Some(id) = id {
             // One that has too many users to count stays for good.
             let uses = &mut self.memory.node_mut(id).uses;
-            *uses = uses.saturating_add(1);
+            *uses = uses.saturating_add(times);
         }
-        id
     }
 
     #[inline(never)]

@@ -4,14 +4,14 @@
 //! one per step. Meanwhile, a call from or to the domain first does steps of the change. So no caller blocks on a preempted
 //! thread, and no call in flight was judged by labels that are about to be replaced.
 
-use super::{chain, numbers};
+use super::{chain, lent, numbers};
 use crate::cpus::{assembly, cpu};
 use crate::memory::labels::Pool;
 use crate::memory::mapping::Shown;
 use crate::memory::{labels, mapping, space};
 use crate::objects::{
-    Activation, Changes, Domain, Entry, Labelled, OPEN, PLAIN, Part, SLOW_LABELS, Semaphore, Stage, State, Stop,
-    TRUSTED, Thread, USUAL, Wait,
+    Activation, Changes, Domain, Entry, Labelled, NOTHING_RECEIVED, OPEN, PLAIN, Part, SLOW_LABELS, Semaphore, Stage,
+    State, Stop, TRUSTED, Thread, USUAL, Wait,
 };
 use crate::pointer::{Held, Link, Nucleus, Ref};
 use crate::report::forbidden::{Against, refuse};
@@ -228,6 +228,9 @@ pub fn change_step(by: Ref<Activation>, only_allows: bool, make: Make<'_>) -> Re
     if let Some(labelled) = pending(domain) {
         return advance_with(by, labelled);
     }
+    if only_allows && domain.labelled().is_some_and(|labelled| lent::end_step(labelled).is_err()) {
+        return Ok(Change::Goes);
+    }
     let now = domain.labels();
     let (made, is_new) = labels::with(held, domain.account, |pool| {
         let made = make(pool, &now).map_err(|exhausted| labels::refusal(pool, exhausted))??;
@@ -283,7 +286,7 @@ fn begin(by: Ref<Activation>, next: Labels, cuts: bool) -> Result<(), Error> {
     let domain = by.domain;
     let labelled = room_for(domain, next)?;
     labelled.next.set(Some(next));
-    labelled.stage.set(Stage { by: by.number, cuts, ..Stage::default() });
+    labelled.stage.set(Stage { by: by.number, cuts, ..Stage::NEW });
     by.changes.set(if cuts { Changes::Own } else { Changes::Raise });
     // From here on no call from or to the domain takes the fast path. The steps find those already in flight.
     domain.set_slow(SLOW_LABELS, true);
@@ -328,6 +331,7 @@ fn advance(domain: Ref<Domain>, labelled: Ref<Labelled>) -> Result<(), Stop> {
     let shares_on = || stage.done == 0 && !domain.shares_labelled.get() && labels::may_use_plain(domain, &next);
     let look = match stage.part {
         Part::Table | Part::Reads | Part::Pages if shares_on() => Look::Over,
+        Part::Messages => lent::end_step(labelled).map(|()| Look::Over)?,
         Part::Upcalls => look_at_upcall(domain, labelled)?,
         Part::Maker => look_at_maker(domain, labelled)?,
         Part::Children => look_at_child(domain, labelled)?,
@@ -606,6 +610,7 @@ fn end(domain: Ref<Domain>, labelled: Ref<Labelled>, next: Labels) {
 /// Replaces the domain's labels.
 fn take(domain: Ref<Domain>, labelled: Ref<Labelled>, next: Labels) {
     let before = labelled.now.replace(next);
+    labelled.received.set(NOTHING_RECEIVED);
     labels::note(domain, &next);
     labels::release(domain, before);
     domain.count_version();

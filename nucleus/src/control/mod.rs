@@ -11,6 +11,7 @@ pub mod fault;
 pub mod flows;
 pub mod interrupt;
 pub mod lending;
+pub mod lent;
 pub mod numbers;
 pub mod port;
 pub mod priorities;

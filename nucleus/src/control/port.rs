@@ -3,7 +3,7 @@
 //! Sending reveals nothing to the sender. A message without room is still copied, to a place of its own, so that it costs
 //! the same. Labels are judged when a receiver takes the message.
 
-use super::{chain, deadline, dispatch, flows};
+use super::{chain, deadline, dispatch, flows, lent};
 use crate::cpus::{cpu, timer};
 use crate::memory::frames::{self, Use};
 use crate::memory::{account, labels, slab};
@@ -19,6 +19,8 @@ use flow::rules::Optional;
 pub struct More {
     /// See [`Message::labels`].
     pub labels: Optional,
+    /// See [`Message::is_lent`].
+    pub is_lent: bool,
     /// An entry of the sender that the receiver gets a copy of.
     pub entry: Link<Entry>,
 }
@@ -51,17 +53,19 @@ impl Ref<Port> {
         let is_kept = count < capacity;
         let labels = more.map(|more| {
             message.labels.set(more.labels);
+            message.is_lent.set(is_kept && more.is_lent);
             // The sender has checked that `source` can be derived from.
             if let Some(source) = more.entry.filter(|_| is_kept) {
                 let _ = message.entry().fill_aside(source);
             }
-            more.labels
+            (!more.is_lent).then_some(more.labels)
         });
+        let left = labels.flatten().filter(|_| !is_kept);
         let kept = is_kept as u32;
         self.count.set(count + kept);
-        let Some(inbox) = self.inbox.get() else { return (false, labels.filter(|_| !is_kept)) };
+        let Some(inbox) = self.inbox.get() else { return (false, left) };
         inbox.pending.update(|pending| pending + kept);
-        (chain::wake_receiver(inbox), labels.filter(|_| !is_kept))
+        (chain::wake_receiver(inbox), left)
     }
 
     /// The member port whose message is taken next at this inbox.
@@ -95,7 +99,9 @@ impl Ref<Port> {
     /// Releases labels and entry of a message.
     #[inline(never)]
     fn release_more(self, message: Ref<Message>) {
-        self.release(message.labels.get());
+        if !message.is_lent.replace(false) {
+            self.release(message.labels.get());
+        }
         if message.entry().kind() != Kind::Empty {
             message.entry().vacate(Kind::Empty);
         }
@@ -313,6 +319,10 @@ impl Ref<Port> {
         if self.count.get() != 0 {
             // Its inbox was removed before.
             self.forget_oldest();
+            return false;
+        }
+        if let Some(lender) = self.lenders.head.get() {
+            lent::forget(lender, self);
             return false;
         }
         if self.release_page() {

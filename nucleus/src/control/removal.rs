@@ -1,7 +1,7 @@
 //! Removes entries, and objects through their original entries, one bounded step at a time.
 
 use super::death::die_step;
-use super::{activation, chain, domain, interrupt, priorities, thread};
+use super::{activation, chain, domain, interrupt, lent, priorities, thread};
 use crate::arch::processor;
 use crate::cpus::{cpu, root};
 use crate::memory::{labels, lend, shapes, space};
@@ -207,6 +207,9 @@ impl Ref<Domain> {
         let index = self.removal_cursor.get() as usize;
         if index == PAGE_FAULT[0] {
             if labels::take_of_portals(self) {
+                return false;
+            }
+            if self.labelled().is_some_and(|labelled| lent::end_step(labelled).is_err()) {
                 return false;
             }
             labels::take(self);

@@ -3,7 +3,7 @@
 use super::{frames, slab};
 use crate::arch::memory::DIRECT;
 use crate::cpus::cpu;
-use crate::objects::{Account, Cpu, Domain, Labelled, OPEN, PortalLabels, Stage, Stop, USUAL};
+use crate::objects::{Account, Cpu, Domain, Labelled, OPEN, PortalLabels, Stop, USUAL};
 use crate::pointer::{Fresh, Held, Nucleus, Ref};
 use abi::{Error, MAX_PORTAL_LABELS};
 use core::cell::Cell;
@@ -121,6 +121,8 @@ pub const SENDS: u8 = 13;
 /// Rule: the fate of a message that a receiver takes; four numbers, for explicit receivers or not, with a verify label
 /// or not.
 pub const TAKES: u8 = 14;
+/// Rule: a copy of a label that was lent.
+pub const LENT: u8 = 18;
 
 /// Evaluates a rule about some labels, at most seven, for one step. After `Repeat`, the same question continues the work.
 pub fn ask<T>(
@@ -211,13 +213,7 @@ pub fn is_tidy(held: Held) -> bool {
 /// Gives `labels` to a domain that has the usual ones; it must release them.
 pub fn give(domain: Ref<Domain>, labels: Labels) -> Result<Ref<Labelled>, Error> {
     let mut labelled: Fresh<Labelled> = slab::allocate(domain.account)?;
-    *labelled = Labelled {
-        now: Cell::new(labels),
-        next: Cell::new(None),
-        stage: Cell::new(Stage::default()),
-        status: Cell::new(0),
-        of_portals: Cell::new(None),
-    };
+    *labelled = Labelled::new(labels);
     let labelled = labelled.share();
     domain.labels_or_status.set(labelled.address() as u64);
     domain.is_labelled.set(true);

@@ -1,10 +1,12 @@
 //! Labels of a domain that are not kept as [`USUAL`], with the state of a change.
 
-use crate::pointer::Link;
+use super::Port;
+use crate::pointer::{Link, Ref};
 use abi::MAX_PORTAL_LABELS;
 use core::cell::Cell;
 use flow::rules::Labels;
 use flow::{Label, Level};
+use structures::queue::Linked;
 
 /// Labels of nearly all domains: S = {1}, R = {2}.
 pub const USUAL: Labels = Labels { send: Label::of(Level::One), receive: Label::of(Level::Two), is_explicit: false };
@@ -53,10 +55,45 @@ pub struct Labelled {
     pub status: Cell<u64>,
     /// Labels of its portals.
     pub of_portals: Cell<Link<PortalLabels>>,
+    /// The port that has messages with the present send label, as it is: see `control::lent`.
+    pub lent_to: Cell<Link<Port>>,
+    next_lender: Cell<Link<Labelled>>,
+    previous_lender: Cell<Link<Labelled>>,
+    /// Names of the labels of the last message that was received without a change of the present labels, and of its port.
+    pub received: Cell<[u64; 2]>,
 }
 
+impl Linked for Ref<Labelled> {
+    fn next(&self) -> &Cell<Link<Labelled>> {
+        &self.next_lender
+    }
+    fn previous(&self) -> &Cell<Link<Labelled>> {
+        &self.previous_lender
+    }
+}
+
+impl Labelled {
+    /// Of a domain that gets these labels.
+    pub const fn new(labels: Labels) -> Self {
+        Self {
+            now: Cell::new(labels),
+            next: Cell::new(None),
+            stage: Cell::new(Stage::NEW),
+            status: Cell::new(0),
+            of_portals: Cell::new(None),
+            lent_to: Cell::new(None),
+            next_lender: Cell::new(None),
+            previous_lender: Cell::new(None),
+            received: Cell::new(NOTHING_RECEIVED),
+        }
+    }
+}
+
+/// No label has this name.
+pub const NOTHING_RECEIVED: [u64; 2] = [u64::MAX; 2];
+
 /// Progress of a change of labels.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 pub struct Stage {
     /// Part being checked.
     pub part: Part,
@@ -71,11 +108,17 @@ pub struct Stage {
     pub cuts: bool,
 }
 
+impl Stage {
+    /// Nothing was checked.
+    pub const NEW: Self = Self { part: Part::Messages, done: 0, allowed: (0, 0), by: 0, cuts: false };
+}
+
 /// The checks of a change of labels, in this order.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 pub enum Part {
+    /// Messages with its send label: they get a copy.
+    Messages,
     /// The domain's fault handlers: they must admit it.
-    #[default]
     Upcalls,
     /// Its maker, to which its death is reported.
     Maker,
@@ -95,6 +138,7 @@ impl Part {
     /// The next part.
     pub fn next(self) -> Option<Self> {
         Some(match self {
+            Self::Messages => Self::Upcalls,
             Self::Upcalls => Self::Maker,
             Self::Maker => Self::Children,
             Self::Children => Self::Table,

@@ -27,7 +27,7 @@ pub use debts::Debts;
 pub use domain::SLOW_POINTER;
 pub use domain::{Domain, NEAR_PAGES, PerCpu, SLOW_AT, SLOW_DEAD, SLOW_FPU, SLOW_LABELS, SLOW_LENT, per_cpu_at};
 pub use entry::{CEILING_MARK, CEILING_SHIFT, Entry, LABEL_SHIFT, Node, OfKind, Operation, SHAPE_SHIFT};
-pub use labels::{Labelled, OPEN, Part, PortalLabels, Stage, TRUSTED, USUAL, owns_all};
+pub use labels::{Labelled, NOTHING_RECEIVED, OPEN, Part, PortalLabels, Stage, TRUSTED, USUAL, owns_all};
 pub use mapping::Mapping;
 pub use numbers::{Marks, Numbers};
 pub use outcome::{Interrupt, Outcome, Rate, Reply, STEPS, Stop, Trap};

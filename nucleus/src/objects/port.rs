@@ -1,6 +1,6 @@
 //! Ports: queues of messages. The labels of a message are judged when a receiver takes it.
 
-use super::{Entry, PLAIN, Semaphore};
+use super::{Entry, Labelled, PLAIN, Semaphore};
 use crate::pointer::{Link, Ref};
 use core::cell::Cell;
 use flow::Label;
@@ -36,6 +36,8 @@ pub struct Port {
     pub pending: Cell<u32>,
     /// Number of messages taken or dropped here so far.
     pub taken: Cell<u64>,
+    /// Labels of domains that have lent it their send label.
+    pub lenders: Queue<Ref<Labelled>>,
     next: Cell<Link<Port>>,
     previous: Cell<Link<Port>>,
 }
@@ -60,7 +62,7 @@ impl Ref<Message> {
 /// Room for a message.
 #[repr(C, align(64))]
 pub struct Message {
-    /// Its labels, charged to the port's account, with E (the effective taint) in place of Cs. Not valid if it is plain.
+    /// Its labels, with E (the effective taint) in place of Cs. Charged to the port's account, unless lent. Not valid if it is plain.
     pub labels: Cell<Optional>,
     /// Address of its bytes, in the direct map.
     pub data: Cell<usize>,
@@ -68,6 +70,8 @@ pub struct Message {
     pub bytes: Cell<u32>,
     /// It has no entry, and its labels are [`PLAIN_MESSAGE`].
     pub is_plain: Cell<bool>,
+    /// E is the send label of a domain, lent by it. There are no other labels.
+    pub is_lent: Cell<bool>,
     /// A copy of an entry of the sender, for the receiver. No domain can invoke it here.
     pub entry: Entry,
 }

@@ -5,7 +5,7 @@ use super::operands::{Operands, have_clear, have_frames, in_steps};
 use super::running::check_schedule;
 use crate::arch::memory;
 use crate::control::{
-    activation, chain, death, domain as domains, fault, flows, interrupt, numbers, port, ready, seats, thread,
+    activation, chain, death, domain as domains, fault, flows, interrupt, lent, numbers, port, ready, seats, thread,
 };
 use crate::cpus::cpu;
 use crate::memory::labels::Pool;
@@ -147,6 +147,7 @@ fn set_labels(operands: &Operands, domain: Ref<Domain>) -> Outcome {
     }
     let (send, receive) = (operands.label(2, rights::READ)?, operands.label(3, rights::READ)?);
     let child = Labels { send, receive, is_explicit: operands.truth(4)? };
+    in_steps(operands, || domain.labelled().is_some_and(|labelled| lent::end_step(labelled).is_err()));
     let all = [own.send, own.receive, send, receive];
     let made =
         made_for(operands, account, (labels::GIVEN, &all), &mut |pool, work| rules::given(pool, work, &own, &child))?;

@@ -3,7 +3,7 @@
 use super::finish;
 use super::operands::{Operands, in_steps};
 use crate::control::port::{self, More};
-use crate::control::{chain, dispatch, flows};
+use crate::control::{chain, dispatch, flows, lent};
 use crate::cpus::cpu;
 use crate::memory::labels;
 use crate::memory::portals::check_copy;
@@ -101,7 +101,15 @@ fn send(by: Ref<Activation>, port: Ref<Port>, bytes: u64, along: usize) -> Outco
         decontaminate_receive: option(2, true, none.decontaminate_receive)?,
     };
     if send == PLAIN && optional == none {
-        return Ok(put(by, port, bytes, entry.map(|entry| More { labels: PLAIN_MESSAGE, entry: Some(entry) })));
+        let more = entry.map(|entry| More { labels: PLAIN_MESSAGE, is_lent: false, entry: Some(entry) });
+        return Ok(put(by, port, bytes, more));
+    }
+    if let Some(labelled) = by.domain.labelled().filter(|_| optional == none) {
+        if labelled.lent_to.get() != Some(port) {
+            in_steps(&operands, || lent::end_step(labelled).is_err());
+            lent::lend(labelled, port);
+        }
+        return Ok(put(by, port, bytes, Some(More { labels: effective_alone(send), is_lent: true, entry })));
     }
     let [contaminate, ds, verify, dr] = optional.all();
     let about = [send, contaminate, ds, verify, dr];
@@ -114,12 +122,17 @@ fn send(by: Ref<Activation>, port: Ref<Port>, bytes: u64, along: usize) -> Outco
         matches!(made, Err(Stop::Repeat))
     });
     match made {
-        Ok(Some(labels)) => Ok(put(by, port, bytes, Some(More { labels, entry }))),
+        Ok(Some(labels)) => Ok(put(by, port, bytes, Some(More { labels, is_lent: false, entry }))),
         Ok(None) => Err(Error::NotOwned.into()),
         // The sender must not learn whether the port's account has room for the labels.
         Err(Stop::Refused(_)) => Ok(0),
         Err(Stop::Repeat) => Err(Stop::Repeat),
     }
+}
+
+/// The labels of a message without optional ones.
+fn effective_alone(effective: Label) -> Optional {
+    Optional { contaminate: effective, ..Optional::NONE }
 }
 
 fn put(by: Ref<Activation>, port: Ref<Port>, bytes: u64, more: Option<More>) -> u64 {
@@ -163,6 +176,12 @@ fn receive(by: Ref<Activation>, inbox: Ref<Port>) -> Outcome {
     let labels = if message.is_plain.get() { PLAIN_MESSAGE } else { message.labels.get() };
     let (port, receiver) = (member.label.get(), own.labels());
     let [effective, ds, verify, dr] = labels.all();
+    // As the one before, the label is walked no more.
+    let names = || labels::with(held, own.account, |pool| [effective, port].map(|label| pool.name(label)));
+    let known = own.labelled().filter(|_| shown.is_none() && labels == effective_alone(effective));
+    if known.is_some_and(|own| own.received.get() == names()) {
+        return Ok(inbox.give_oldest(member, by));
+    }
     let about = [effective, ds, verify, dr, port, receiver.send, receiver.receive];
     let rule = labels::TAKES + receiver.is_explicit as u8 + 2 * shown.is_some() as u8;
     let asked = labels::ask(held, rule, own.account, &about, |pool, work| {
@@ -181,6 +200,9 @@ fn receive(by: Ref<Activation>, inbox: Ref<Port>) -> Outcome {
             if let (Some(entry), Some(verify)) = (shown, verify) {
                 entry.versions.set(0);
                 labels::release_of(own.account, Label::from_word(entry.word0.replace(verify.word())));
+            }
+            if let Some(own) = known {
+                own.received.set(names());
             }
             Ok(inbox.give_oldest(member, by))
         }
