@@ -92,16 +92,27 @@ impl Sender<'_> {
         self.does("a taint", numbers::LABEL as u64, [numbers::LABEL_SEND, SECRET, Level::Two as u64, 0, 0, 0])
     }
 
-    /// Loses the taint, by a message of ours.
-    fn loses_taint(&self) -> Outcome<()> {
+    /// Makes a port of its own, to which this leads.
+    fn receiver(&self) -> Outcome<Owned> {
         self.does("a port", numbers::PORT_NEW as u64, [0, 1 << 16, OWN_PORT, 0, 0, 0])?;
         let given = Owned::new(runtime::table::allocate().map_err(text)?);
         let own = Entry(OWN_PORT as usize);
         op::entry_copy(self.subject.domain.entry(), own, Entry::OWN, given.entry(), WRITE).map_err(text)?;
+        Ok(given)
+    }
+
+    /// The status with which it receives at that port, without waiting.
+    fn receives(&self) -> Outcome<u64> {
+        Ok(self.subject.enters(&self.world.page, OWN_PORT as usize, [numbers::RECEIVE, 0, 0, 0, 0, 0])?[0])
+    }
+
+    /// Loses the taint, by a message of ours.
+    fn loses_taint(&self) -> Outcome<()> {
+        let given = self.receiver()?;
         let less = label_of(&label(Level::Three, [(SECRET, Level::One)]))?;
         port::send(given.entry(), &[], &Options { decontaminate_send: Some(less.entry()), ..Options::default() })
             .map_err(text)?;
-        self.does("the end of a taint", OWN_PORT, [numbers::RECEIVE, 0, 0, 0, 0, 0])
+        hold(self.receives()? == 0, "it does not lose its taint")
     }
 }
 
@@ -198,16 +209,32 @@ fn crowded(world: &World) -> Outcome<()> {
     hold(came(&narrow) == 1, "the next message got lost")
 }
 
+fn remembered(world: &World) -> Outcome<()> {
+    let receiver = world.sender(Level::Two, 1)?;
+    let given = receiver.receiver()?;
+    let secret = label_of(&label(Level::Star, [(SECRET, Level::Two)]))?;
+    let send = || port::send(given.entry(), &[], &Options { contaminate: Some(secret.entry()), ..Options::default() });
+    for _ in 0..3 {
+        send().map_err(text)?;
+        hold(receiver.receives()? == 0, "a message with a taint that it has")?;
+    }
+    let lowers = [numbers::LABEL_RECEIVE, SECRET, Level::One as u64, 0, 0, 0];
+    receiver.does("a lower receive label", numbers::LABEL as u64, lowers)?;
+    send().map_err(text)?;
+    hold(receiver.receives()? == Error::Timeout as u64, "it receives what it does not accept any more")
+}
+
 /// A check in a world.
 type Check = (&'static str, fn(&World) -> Outcome<()>);
 
-const CHECKS: [Check; 6] = [
+const CHECKS: [Check; 7] = [
     ("a waiting message does not get the taint that its sender gets", raised),
     ("a waiting message keeps the taint that its sender loses", lowered),
     ("a waiting message keeps its taint when its sender ends", ended),
     ("messages of two senders at two ports keep their labels", several),
     ("a port goes with messages whose labels were lent", port_gone),
     ("a waiting message whose label finds no room vanishes, and its sender is not notified", crowded),
+    ("a receiver that accepts less refuses a message like the one before", remembered),
 ];
 
 /// Makes all checks, twice: the second time, no frame is lost. Their lines.

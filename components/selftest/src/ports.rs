@@ -25,11 +25,18 @@ pub const CHECKS: &[Check] = &[
     ("several wait: each message wakes one", several),
     ("a woken thread that ends leaves the message to the next", left),
     ("several ports are waited for at one, each in its turn", many),
+    ("a receiver that dropped a message has all of its next operation done", nothing_left),
+    ("a wait that drops messages ends at its deadline, and other ports have their turn", stormed),
+    ("a wait that drops messages is cancelled", cancelled),
+    ("a port goes before the receiver that it woke runs", gone_before),
+    ("a receiver whose right goes as it waits leaves the message to the next", right_gone),
     ("a port goes: with its messages, its members and its waiters", goes),
     ("a port and its messages cost their account, and come back", costs),
     ("the example of the book", || answered().map_err(text)),
+    ("reply ports go before the message is taken, and after", reply_gone),
     ("an entry comes along, if it is there still and there is a place for it", along),
     ("delegated entries are refused as elsewhere", along_refused),
+    ("a port full for ever loses nothing and keeps nothing", full_for_ever),
     ("a label lets messages in or not, and the sender is not notified", labelled),
     ("a message whose labels find no room vanishes, and the sender is not notified", crowded),
 ];
@@ -289,6 +296,127 @@ fn many() -> Result<(), &'static str> {
     hold(found(0) == 61, "a message to a member wakes nobody")
 }
 
+/// A message that its own sender has refused: nobody takes it.
+fn send_refused(port: &Port) -> Result<(), &'static str> {
+    let zero = Owned::new(op::label_new(LabelFrom::Level(abi::level::ZERO)).map_err(text)?);
+    let refused = Options { verify: Some(zero.entry()), ..NONE };
+    port::send(port.entry(), &[&99u64.to_le_bytes()], &refused).map_err(text)
+}
+
+/// A domain in which the operation after a receive makes an entry, at the index that the nucleus finds; and the status of that.
+static CHILD: AtomicUsize = AtomicUsize::new(0);
+static MADE: AtomicU64 = AtomicU64::new(0);
+
+fn takes_and_makes(number: usize) {
+    takes(number);
+    let [port, child] = [&TAKES_AT, &CHILD].map(|entry| Entry(entry.load(Ordering::SeqCst)));
+    let made = op::entry_copy(Entry::OWN, port, child, Entry::OWN, rights::WRITE);
+    MADE.store(made.map_or_else(failed, |_| 0), Ordering::SeqCst);
+}
+
+fn nothing_left() -> Result<(), &'static str> {
+    let account = Owned::new(op::account_new(Entry::OWN, 32).map_err(text)?);
+    let child = Owned::new(op::domain_new(account.entry(), 0, "child").map_err(text)?);
+    CHILD.store(child.entry().0, Ordering::SeqCst);
+    for until in [NEVER, 2_000_000] {
+        let port = port(SMALL, 0)?;
+        TAKES_AT.store(port.entry().0, Ordering::SeqCst);
+        let deadline = if until == NEVER { NEVER } else { op::clock() + until };
+        UNTIL.store(deadline, Ordering::SeqCst);
+        let schedule = Schedule { priority: 12, slice: 1_000 };
+        let thread = Thread::start_with(takes_and_makes, 0, schedule).map_err(text)?;
+        thread::sleep(1_000_000).map_err(text)?;
+        // It is woken for one that it drops, and the next one it takes at once.
+        send_refused(&port)?;
+        if until == NEVER {
+            send(&port, 5)?;
+        } else {
+            while op::clock() < deadline {}
+        }
+        thread.join();
+        let due = if until == NEVER { 6 } else { failed(Error::Timeout) };
+        hold(found(0) == due, "another end of the wait")?;
+        hold(MADE.load(Ordering::SeqCst) == 0, "a search for a free index began at its end")?;
+    }
+    Ok(())
+}
+
+/// Rounds of a storm of refused messages, and those that it has done.
+const STORM: usize = 5_000;
+static STORMED: AtomicUsize = AtomicUsize::new(0);
+
+fn storms(port: usize) {
+    let zero = op::label_new(LabelFrom::Level(abi::level::ZERO)).map(Owned::new);
+    let Ok(zero) = zero else { return };
+    let refused = Options { verify: Some(zero.entry()), ..NONE };
+    for _ in 0..STORM {
+        for _ in 0..SMALL.messages {
+            let _ = port::send(Entry(port), &[], &refused);
+        }
+        STORMED.fetch_add(1, Ordering::SeqCst);
+        let _ = thread::sleep(5_000);
+    }
+}
+
+fn stormed() -> Result<(), &'static str> {
+    let inbox = port(SMALL, 1)?;
+    let [one, two] = [2, 3].map(|badge| Port::new(Entry::OWN, SMALL, None, Some(&inbox), badge));
+    let (one, two) = (one.map_err(text)?, two.map_err(text)?);
+    STORMED.store(0, Ordering::SeqCst);
+    let storm = Thread::start_with(storms, one.entry().0, Schedule { priority: 18, slice: 1_000 }).map_err(text)?;
+    for _ in 0..20 {
+        hold(take(&inbox) == Err(Error::Timeout), "a refused message")?;
+        hold(take_until(inbox.entry(), op::clock() + 200_000) == Err(Error::Timeout), "a refused message in time")?;
+        send(&two, 7)?;
+        hold(take_until(inbox.entry(), NEVER) == Ok((3, 7)), "not that of the other port")?;
+    }
+    hold(STORMED.load(Ordering::SeqCst) < STORM, "the storm went first")?;
+    drop(one);
+    storm.join();
+    hold(take(&inbox) == Err(Error::Timeout), "a message of a port that went")
+}
+
+fn cancelled() -> Result<(), &'static str> {
+    let port = port(Size { bytes: 64, messages: 31 }, 0)?;
+    for round in 0..60 {
+        let waiting = taker_of(&port, 0, NEVER, 18)?;
+        // It goes on dropping as we cancel it, or, with one CPU, has dropped all.
+        for _ in 0..=round / 2 {
+            send_refused(&port)?;
+        }
+        op::thread_cancel(waiting.entry()).map_err(text)?;
+        thread::sleep(200_000).map_err(text)?;
+        send(&port, 1)?;
+        waiting.join();
+        hold(found(0) == failed(Error::Cancelled), "it goes on waiting")?;
+        hold(take(&port) == Ok((0, 1)), "another message")?;
+    }
+    Ok(())
+}
+
+fn gone_before() -> Result<(), &'static str> {
+    let port = port(SMALL, 0)?;
+    let waiting = taker(&port, 0, NEVER)?;
+    send(&port, 60)?;
+    drop(port);
+    waiting.join();
+    hold(found(0) == failed(Error::Removed) || found(0) == 61 && cpus()? > 1, "not that the port went")
+}
+
+fn right_gone() -> Result<(), &'static str> {
+    let port = port(SMALL, 0)?;
+    let copy = Owned::new(op::entry_duplicate(port.entry(), rights::USE).map_err(text)?);
+    let second = taker_of(&port, 1, NEVER, 10)?;
+    TAKES_AT.store(copy.entry().0, Ordering::SeqCst);
+    let first = Thread::start_with(takes, 0, Schedule { priority: 14, slice: 1_000 }).map_err(text)?;
+    thread::sleep(1_000_000).map_err(text)?;
+    drop(copy);
+    send(&port, 70)?;
+    first.join();
+    second.join();
+    hold([found(0), found(1)] == [failed(Error::Removed), 71], "not the one whose right is there")
+}
+
 fn goes() -> Result<(), &'static str> {
     let inbox = port(SMALL, 1)?;
     let member = || Port::new(Entry::OWN, SMALL, None, Some(&inbox), 2).map_err(text);
@@ -304,11 +432,18 @@ fn goes() -> Result<(), &'static str> {
     waiting.join();
     hold(found(0) == 5, "the other member")?;
     send(&two, 6)?;
+    hold(take(&two) == Err(Error::NotInbox), "messages are received at a member")?;
     drop(inbox);
-    // Nobody takes them any more, and its sender is not notified.
+    // From then on it is its own inbox, and its sender is not notified.
     for word in 0..10 {
         send(&two, word)?;
     }
+    let taken: Vec<_> = core::iter::from_fn(|| take(&two).ok()).collect();
+    hold(taken == [(2, 6), (2, 0), (2, 1), (2, 2)], "not the messages of a member whose inbox went")?;
+    let waiting = taker(&two, 0, NEVER)?;
+    send(&two, 7)?;
+    waiting.join();
+    hold(found(0) == 8, "a receiver at a member whose inbox went")?;
     drop(two);
     let again = port(SMALL, 0)?;
     send(&again, 1)?;
@@ -416,6 +551,67 @@ fn along_refused() -> Result<(), &'static str> {
     drop(Owned::new(last));
     op::entry_revoke(Entry::OWN, semaphore.entry()).map_err(text)?;
     hold(with(fixed.entry()) == Err(Error::Revoked), "an entry that was revoked")
+}
+
+fn reply_gone() -> Result<(), &'static str> {
+    let server = port(SMALL, 0)?;
+    let with = |entry| port::send(server.entry(), &[], &Options { along: Some(entry), ..NONE }).map_err(text);
+    let reply = || port(SMALL, 1);
+    // Before: the message arrives alone, and the next entry comes where that one was to.
+    let early = reply()?;
+    with(early.entry())?;
+    drop(early);
+    hold(take_entry(&server) == Ok(None), "a reply port that went")?;
+    let stays = reply()?;
+    with(stays.entry())?;
+    let copy = take_entry(&server).map_err(text)?.ok_or("no reply port")?;
+    // After: an answer is refused, as by any entry that was revoked.
+    let late = reply()?;
+    with(late.entry())?;
+    let other = take_entry(&server).map_err(text)?.ok_or("no second reply port")?;
+    drop(late);
+    hold(port::send(other.entry(), &[], &NONE) == Err(Error::Revoked), "an answer to a port that went")?;
+    hold(port::send(copy.entry(), &[&3u64.to_le_bytes()], &NONE) == Ok(()), "an answer to the other")?;
+    hold(take(&stays) == Ok((1, 3)), "another answer")?;
+    // A right that did not come along is not there.
+    let deaf = Owned::new(op::entry_duplicate(stays.entry(), rights::COPY).map_err(text)?);
+    with(deaf.entry())?;
+    let deaf = take_entry(&server).map_err(text)?.ok_or("no entry without rights")?;
+    hold(port::send(deaf.entry(), &[], &NONE) == Err(Error::NoRight), "an answer without the right")?;
+    // A port in its own queue goes with it.
+    let before = frames()?;
+    for _ in 0..SMALL.messages {
+        port::send(stays.entry(), &[], &Options { along: Some(stays.entry()), ..NONE }).map_err(text)?;
+    }
+    drop(stays);
+    hold(frames()? >= before, "a port in its own queue stays")?;
+    hold(port::send(copy.entry(), &[], &NONE) == Err(Error::Revoked), "an answer to a port that went with its queue")
+}
+
+fn full_for_ever() -> Result<(), &'static str> {
+    let port = port(SMALL, 0)?;
+    let verify = Owned::new(op::label_new(LabelFrom::Level(abi::level::THREE)).map_err(text)?);
+    for number in 0..100u64 {
+        op::label_put(verify.entry(), number << 20, abi::level::TWO).map_err(text)?;
+    }
+    let semaphore = Owned::new(op::semaphore_new(Entry::OWN, 0).map_err(text)?);
+    let more = Options { verify: Some(verify.entry()), along: Some(semaphore.entry()), ..NONE };
+    let send_more = || port::send(port.entry(), &[&8u64.to_le_bytes()], &more).map_err(text);
+    (0..SMALL.messages).try_for_each(|_| send_more())?;
+    send_more()?;
+    let before = frames()?;
+    for _ in 0..1_000 {
+        send(&port, 9)?;
+        send_more()?;
+    }
+    hold(frames()? == before, "messages without room keep frames")?;
+    op::entry_revoke(Entry::OWN, semaphore.entry()).map_err(text)?;
+    for _ in 0..SMALL.messages {
+        message::prepare_receive().map_err(text)?;
+        let came = port.receive(0, |received, bytes| received.entry.is_none() && bytes == 8u64.to_le_bytes());
+        hold(came == Ok(true), "not the first messages, without what was revoked")?;
+    }
+    hold(take(&port) == Err(Error::Timeout), "a message without room")
 }
 
 /// The worked example of the book's chapter on ports, which a host test compares with this.

@@ -162,6 +162,9 @@ pub fn requeue_with_priority(top: Ref<Activation>, priority: u8) {
 /// Wakes the first receiver at a port to take a message; true if it preempts the running thread.
 #[inline(always)]
 pub fn wake_receiver(port: Ref<Port>) -> bool {
+    if port.semaphore.is_shared.get() {
+        dismiss_gone(port);
+    }
     let Some(activation) = port.semaphore.waiters.take_soon() else { return false };
     port.semaphore.waiting.update(|value| value - 1);
     port.semaphore.count.delist();
@@ -173,11 +176,27 @@ pub fn wake_receiver(port: Ref<Port>) -> bool {
     resume(activation)
 }
 
-/// The port by whose entry an activation made its saved system call, and the entry.
+/// Receivers that one message dismisses.
+const MOST_GONE: usize = 8;
+
+/// Ends the waits of the first receivers whose entry has gone: they cannot take the message that others wait for.
+#[inline(never)]
+fn dismiss_gone(port: Ref<Port>) {
+    let semaphore = port.semaphore();
+    for _ in 0..MOST_GONE {
+        if semaphore.waiters.head().is_none_or(|first| entered_port(first).is_some()) {
+            return;
+        }
+        semaphore.dismiss_one();
+    }
+}
+
+/// The port by whose entry an activation made its saved system call, at which it waited, and the entry; none if that has gone.
 #[inline(always)]
 pub fn entered_port(by: Ref<Activation>) -> Option<(Ref<Entry>, Ref<Port>)> {
     let entry = by.domain.place(by.registers.status() as usize / ENTRY_BYTES).ok()?;
-    Some((entry, entry.object()?))
+    let port: Ref<Port> = entry.object()?;
+    (port.semaphore().address() == by.waits_on.get()).then_some((entry, port))
 }
 
 /// An activation woken to take a message does not: wakes the next receiver.

@@ -7,7 +7,9 @@ use super::{chain, deadline, dispatch, flows, lent};
 use crate::cpus::{cpu, timer};
 use crate::memory::frames::{self, Use};
 use crate::memory::{account, labels, slab};
-use crate::objects::{Account, Activation, Entry, Message, OPEN, PLAIN, Port, SavedFrame, Semaphore, Stop, is_seat};
+use crate::objects::{
+    Account, Activation, Entry, Message, OPEN, PLAIN, Port, Receive, SavedFrame, Semaphore, Stop, is_seat,
+};
 use crate::pointer::{Fresh, Link, Ref};
 use abi::rights::{self, Kind};
 use abi::{Error, NEVER, PAGE_BYTES, op};
@@ -24,10 +26,6 @@ pub struct More {
     /// An entry of the sender that the receiver gets a copy of.
     pub entry: Link<Entry>,
 }
-
-/// Flag in a receiver's `progress`: it waited before. The bits below hold the number of the message for which it began a
-/// change of labels.
-pub const WOKEN: u64 = 1 << 63;
 
 /// Position of the badge in the word that a receiver gets; the bits below count the bytes.
 const BADGE_SHIFT: u32 = 16;
@@ -125,23 +123,18 @@ impl Ref<Port> {
         self.count.update(|count| count - 1);
     }
 
-    /// Drops the oldest message of a member of this inbox. Keeps the order of the members: no receiver got a message.
+    /// Drops the oldest message of a member of this inbox.
     #[inline(never)]
     pub fn drop_oldest(self, member: Self) {
-        self.count_oldest(member);
+        self.take_oldest(member);
     }
 
+    /// Removes the oldest message of a member. The members take turns, also with messages that are dropped: this one goes to the end.
     #[inline(always)]
-    fn count_oldest(self, member: Self) {
+    fn take_oldest(self, member: Self) {
         member.forget_oldest();
         self.pending.update(|pending| pending - 1);
         self.taken.update(|taken| taken + 1);
-    }
-
-    /// Removes the oldest message of a member, which was received. The members take turns: this one goes to the end.
-    #[inline(always)]
-    fn take_oldest(self, member: Self) {
-        self.count_oldest(member);
         if self.member_count.get() > 1 {
             self.put_last(member);
         }
@@ -169,13 +162,20 @@ impl Ref<Port> {
     pub fn wait(self, by: Ref<Activation>, until: u64) -> Result<u64, Error> {
         let held = self.held();
         let thread = cpu::this(held).thread.get().filter(|thread| !is_seat(*thread)).ok_or(Error::IsScheduler)?;
+        let receive = by.receives.replace(Receive::New);
+        if receive == Receive::Cancelled {
+            return Err(Error::Cancelled);
+        }
         if until != NEVER {
-            wait_until(by, until)?;
+            if is_over(until) {
+                return Err(Error::Timeout);
+            }
+            deadline::set(by, timer::ticks(until));
         }
         let semaphore = self.semaphore();
         semaphore.count.enlist();
         semaphore.queue(by, thread);
-        if by.progress.take() & WOKEN != 0 {
+        if receive == Receive::Woken {
             // It was first in the queue until it was woken for a message that it did not get.
             semaphore.waiters.remove(by);
             semaphore.waiters.prepend(by);
@@ -206,13 +206,10 @@ fn give_entry(entry: Ref<Entry>, to: Ref<Activation>) -> bool {
     })
 }
 
+/// Whether a deadline has passed.
 #[inline(never)]
-fn wait_until(by: Ref<Activation>, until: u64) -> Result<(), Error> {
-    if until == 0 || timer::nanoseconds() >= until {
-        return Err(Error::Timeout);
-    }
-    deadline::set(by, timer::ticks(until));
-    Ok(())
+pub fn is_over(until: u64) -> bool {
+    until == 0 || until != NEVER && timer::nanoseconds() >= until
 }
 
 #[inline(always)]
@@ -312,8 +309,11 @@ impl Ref<Port> {
             self.inbox.set(None);
         }
         if let Some(member) = self.members.take() {
-            // Messages sent to it from now on are never received.
-            member.inbox.set(None);
+            // From now on its messages are received there. A sender does not notice.
+            member.inbox.set(Some(member));
+            member.members.append(member);
+            member.member_count.set(1);
+            member.pending.set(member.count.get());
             return false;
         }
         if self.count.get() != 0 {
@@ -375,6 +375,8 @@ pub fn receive_at_once(by: Ref<Activation>, entry: Ref<Entry>, port: Ref<Port>) 
     }
     match port.next_with_message() {
         Some(member) if member.oldest().is_plain.get() && member.label.get() == OPEN => {
+            by.receives.set(Receive::New);
+            by.last.set(0);
             Some(Ok(port.give_oldest(member, by)))
         }
         Some(_) => None,
@@ -386,14 +388,21 @@ pub fn receive_at_once(by: Ref<Activation>, entry: Ref<Entry>, port: Ref<Port>) 
 #[inline(never)]
 pub fn receive_again(by: Ref<Activation>) -> ! {
     by.frame.set(SavedFrame::Words);
-    let port = chain::entered_port(by);
-    match port.and_then(|(entry, port)| receive_at_once(by, entry, port)) {
-        Some(result) => by.set_result(result),
-        None => {
-            by.repeat_system_call();
-            by.progress.set(WOKEN);
-            // The restarted call may never take the message: wakes another receiver, too.
-            port.filter(|(_, port)| port.pending.get() != 0).map(|(_, port)| chain::wake_receiver(port));
+    match chain::entered_port(by) {
+        // The port, or the right to receive there, went after the wait had ended.
+        None => by.set_result(Err(Error::Removed)),
+        Some((entry, port)) => {
+            by.receives.set(Receive::Woken);
+            match receive_at_once(by, entry, port) {
+                Some(result) => by.set_result(result),
+                None => {
+                    by.repeat_system_call();
+                    if port.pending.get() != 0 {
+                        // The restarted call may never take the message: wakes another receiver, too.
+                        chain::wake_receiver(port);
+                    }
+                }
+            }
         }
     }
     by.leave_lightly()

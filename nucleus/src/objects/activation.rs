@@ -78,6 +78,18 @@ pub enum Changes {
     Made = 3,
 }
 
+/// State of a receive at a port that is restarted.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Receive {
+    /// It has not waited.
+    New = 0,
+    /// It was woken: if it waits again it is the first of its priority.
+    Woken = 1,
+    /// The same, and it was cancelled: it does not wait again.
+    Cancelled = 2,
+}
+
 /// See the module.
 #[repr(C)]
 pub struct Activation {
@@ -113,6 +125,8 @@ pub struct Activation {
     pub left_behind: Cell<u8>,
     /// Label change of its domain that it began.
     pub changes: Cell<Changes>,
+    /// Its receive. A receive may end without an operation of the nucleus, when its entry goes; so nothing else depends on this.
+    pub receives: Cell<Receive>,
     /// Saved registers.
     pub registers: Registers,
     /// Thread pointer.
@@ -159,6 +173,10 @@ pub struct Activation {
     pub entry: Cell<u64>,
     /// Progress of a restarted operation; its meaning depends on the operation.
     pub progress: Cell<u64>,
+    /// In a receive: the number of the message for which it began a change of labels; 0 = none.
+    pub begun_for: Cell<u64>,
+    /// In a receive that has dropped messages: the number of the last one that was there before; 0 = none.
+    pub last: Cell<u64>,
     /// Place where its unmap continues, among the mappings derived from `cursor_root`, which outlives them.
     pub cursor: Cell<Link<Mapping>>,
     /// See `cursor`; compared, never dereferenced.
@@ -217,6 +235,9 @@ impl Ref<Activation> {
     pub fn forget_progress(self) {
         self.progress.set(0);
         self.changes.set(Changes::Nothing);
+        self.receives.set(Receive::New);
+        self.begun_for.set(0);
+        self.last.set(0);
         self.forget_cursor();
     }
     /// Drops the cursor.

@@ -76,17 +76,14 @@ fn send(by: Ref<Activation>, port: Ref<Port>, bytes: u64, along: usize) -> Outco
     }
     let entry = match along {
         0 => None,
-        _ => {
-            let source = by.domain.place(along)?;
-            check_copy(source)?;
-            if source.node_reference().is_last() {
-                return Err(Error::TooDerived.into());
-            }
-            // Also if the port has no room for the message: the sender could observe the difference.
-            source.shared(rights::ALL);
-            Some(source)
-        }
+        _ => Some(by.domain.place(along)?),
     };
+    if let Some(source) = entry {
+        check_copy(source)?;
+        if source.node_reference().is_last() {
+            return Err(Error::TooDerived.into());
+        }
+    }
     flows::go_on(by)?;
     let (operands, send) = (Operands(by), by.domain.labels().send);
     let option = |word: usize, is_upper: bool, usual: Label| {
@@ -100,33 +97,44 @@ fn send(by: Ref<Activation>, port: Ref<Port>, bytes: u64, along: usize) -> Outco
         verify: option(2, false, none.verify)?,
         decontaminate_receive: option(2, true, none.decontaminate_receive)?,
     };
-    if send == PLAIN && optional == none {
-        let more = entry.map(|entry| More { labels: PLAIN_MESSAGE, is_lent: false, entry: Some(entry) });
-        return Ok(put(by, port, bytes, more));
-    }
-    if let Some(labelled) = by.domain.labelled().filter(|_| optional == none) {
-        if labelled.lent_to.get() != Some(port) {
-            in_steps(&operands, || lent::end_step(labelled).is_err());
-            lent::lend(labelled, port);
+    let own = by.domain.labelled().filter(|_| optional == none && send != PLAIN);
+    let labels = match own {
+        Some(own) => {
+            if own.lent_to.get() != Some(port) {
+                in_steps(&operands, || lent::end_step(own).is_err());
+                lent::lend(own, port);
+            }
+            Some(effective_alone(send))
         }
-        return Ok(put(by, port, bytes, Some(More { labels: effective_alone(send), is_lent: true, entry })));
+        None if optional == none => Some(PLAIN_MESSAGE),
+        None => copied(&operands, port, send, &optional)?,
+    };
+    if let Some(source) = entry {
+        // Also if the port has no room for the message: the sender could observe the difference.
+        source.shared(rights::ALL);
     }
+    let Some(labels) = labels else { return Ok(0) };
+    let is_plain = labels == PLAIN_MESSAGE && entry.is_none();
+    let more = More { labels, is_lent: own.is_some(), entry };
+    Ok(put(by, port, bytes, (!is_plain).then_some(more)))
+}
+
+/// Labels of a message with optional ones, charged to the port's account; None if that has no room: the sender must not learn of it.
+fn copied(operands: &Operands, port: Ref<Port>, send: Label, optional: &Optional) -> Result<Option<Optional>, Stop> {
     let [contaminate, ds, verify, dr] = optional.all();
     let about = [send, contaminate, ds, verify, dr];
     let account = labels::payer(port);
     let mut made = Err(Stop::Repeat);
-    in_steps(&operands, || {
-        made = labels::ask(by.held(), labels::SENDS, account, &about, |pool, work| {
-            rules::sent(pool, work, send, &optional)
+    in_steps(operands, || {
+        made = labels::ask(operands.held(), labels::SENDS, account, &about, |pool, work| {
+            rules::sent(pool, work, send, optional)
         });
         matches!(made, Err(Stop::Repeat))
     });
     match made {
-        Ok(Some(labels)) => Ok(put(by, port, bytes, Some(More { labels, is_lent: false, entry }))),
         Ok(None) => Err(Error::NotOwned.into()),
-        // The sender must not learn whether the port's account has room for the labels.
-        Err(Stop::Refused(_)) => Ok(0),
-        Err(Stop::Repeat) => Err(Stop::Repeat),
+        Err(Stop::Refused(_)) => Ok(None),
+        made => made,
     }
 }
 
@@ -155,9 +163,10 @@ fn receive(by: Ref<Activation>, inbox: Ref<Port>) -> Outcome {
     };
     let Some(member) = inbox.next_with_message() else {
         flows::give_up_own(by);
+        by.begun_for.set(0);
         return Ok(inbox.wait(by, by.registers.word(1))?);
     };
-    let (number, begun) = (inbox.taken.get() + 1, by.progress.get() & !port::WOKEN);
+    let (number, begun) = (inbox.taken.get() + 1, by.begun_for.get());
     match flows::go_on(by) {
         Ok(()) => {}
         // The label change that the message requires is refused: drops the message, unless another receiver took it
@@ -167,7 +176,7 @@ fn receive(by: Ref<Activation>, inbox: Ref<Port>) -> Outcome {
             return drop(by, inbox, member);
         }
         Err(Stop::Refused(_)) if begun != 0 => {
-            by.progress.update(|progress| progress & port::WOKEN);
+            by.begun_for.set(0);
             return Err(Stop::Repeat);
         }
         Err(stop) => return Err(stop),
@@ -212,7 +221,7 @@ fn receive(by: Ref<Activation>, inbox: Ref<Port>) -> Outcome {
             refuse_oldest(by, inbox, member)
         }
         Ok((Delivery::Changes(send, receive), _)) => {
-            by.progress.update(|progress| progress & port::WOKEN | number);
+            by.begun_for.set(number);
             match flows::begin_for_message(by, Labels { send, receive, ..receiver }) {
                 Ok(()) => Err(Stop::Repeat),
                 Err(_) => drop_oldest(by, inbox, member),
@@ -233,11 +242,18 @@ fn refuse_oldest(by: Ref<Activation>, inbox: Ref<Port>, member: Ref<Port>) -> Ou
     drop_oldest(by, inbox, member)
 }
 
-/// Drops the oldest message, and restarts the operation for the next one.
+/// Drops the oldest message, and restarts the operation for the next one. If the deadline has passed, only messages that were there at the
+/// first drop are looked at: a receiver that nobody sends anything to does not wait longer.
 #[inline(never)]
 fn drop_oldest(by: Ref<Activation>, inbox: Ref<Port>, member: Ref<Port>) -> Outcome {
     flows::forget_change(by);
-    by.progress.update(|progress| progress & port::WOKEN);
+    by.begun_for.set(0);
+    if by.last.get() == 0 {
+        by.last.set(inbox.taken.get() + u64::from(inbox.pending.get()));
+    }
     inbox.drop_oldest(member);
+    if inbox.taken.get() >= by.last.get() && port::is_over(by.registers.word(1)) {
+        return Err(Error::Timeout.into());
+    }
     Err(Stop::Repeat)
 }
