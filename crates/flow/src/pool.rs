@@ -324,6 +324,7 @@ impl<M: Memory> Pool<M> {
         id
     }
 
+    #[inline(always)]
     fn keep_node_times(&mut self, id: Option<Id>, times: u32) {
         if let Some(id) = id {
             // One that has too many users to count stays for good.

@@ -8,7 +8,7 @@ use crate::cpus::{cpu, timer};
 use crate::memory::frames::{self, Use};
 use crate::memory::{account, labels, slab};
 use crate::objects::{
-    Account, Activation, Entry, Message, OPEN, PLAIN, Port, Receive, SavedFrame, Semaphore, Stop, is_seat,
+    Account, Activation, CANCELLED, Entry, Message, OPEN, PLAIN, Port, SavedFrame, Semaphore, Stop, WOKEN, is_seat,
 };
 use crate::pointer::{Fresh, Link, Ref};
 use abi::rights::{self, Kind};
@@ -162,8 +162,8 @@ impl Ref<Port> {
     pub fn wait(self, by: Ref<Activation>, until: u64) -> Result<u64, Error> {
         let held = self.held();
         let thread = cpu::this(held).thread.get().filter(|thread| !is_seat(*thread)).ok_or(Error::IsScheduler)?;
-        let receive = by.receives.replace(Receive::New);
-        if receive == Receive::Cancelled {
+        let state = by.receive_state.take();
+        if state & CANCELLED != 0 {
             return Err(Error::Cancelled);
         }
         if until != NEVER {
@@ -175,7 +175,7 @@ impl Ref<Port> {
         let semaphore = self.semaphore();
         semaphore.count.enlist();
         semaphore.queue(by, thread);
-        if receive == Receive::Woken {
+        if state & WOKEN != 0 {
             // It was first in the queue until it was woken for a message that it did not get.
             semaphore.waiters.remove(by);
             semaphore.waiters.prepend(by);
@@ -375,8 +375,7 @@ pub fn receive_at_once(by: Ref<Activation>, entry: Ref<Entry>, port: Ref<Port>) 
     }
     match port.next_with_message() {
         Some(member) if member.oldest().is_plain.get() && member.label.get() == OPEN => {
-            by.receives.set(Receive::New);
-            by.last.set(0);
+            by.receive_state.set(0);
             Some(Ok(port.give_oldest(member, by)))
         }
         Some(_) => None,
@@ -392,7 +391,7 @@ pub fn receive_again(by: Ref<Activation>) -> ! {
         // The port, or the right to receive there, went after the wait had ended.
         None => by.set_result(Err(Error::Removed)),
         Some((entry, port)) => {
-            by.receives.set(Receive::Woken);
+            by.receive_state.set(WOKEN);
             match receive_at_once(by, entry, port) {
                 Some(result) => by.set_result(result),
                 None => {

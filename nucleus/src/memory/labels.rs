@@ -212,7 +212,7 @@ pub fn is_tidy(held: Held) -> bool {
 
 /// Gives `labels` to a domain that has the usual ones; it must release them.
 pub fn give(domain: Ref<Domain>, labels: Labels) -> Result<Ref<Labelled>, Error> {
-    let mut labelled: Fresh<Labelled> = slab::allocate(domain.account)?;
+    let mut labelled: Fresh<Labelled> = slab::allocate_as_it_is(domain.account)?;
     *labelled = Labelled::new(labels);
     let labelled = labelled.share();
     domain.labels_or_status.set(labelled.address() as u64);

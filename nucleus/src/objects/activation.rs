@@ -78,17 +78,10 @@ pub enum Changes {
     Made = 3,
 }
 
-/// State of a receive at a port that is restarted.
-#[derive(Clone, Copy, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Receive {
-    /// It has not waited.
-    New = 0,
-    /// It was woken: if it waits again it is the first of its priority.
-    Woken = 1,
-    /// The same, and it was cancelled: it does not wait again.
-    Cancelled = 2,
-}
+/// In `receive_state`: the receive was woken. If it waits again it is the first of its priority.
+pub const WOKEN: u64 = 1 << 63;
+/// In `receive_state`: it was cancelled after that. It does not wait again.
+pub const CANCELLED: u64 = 1 << 62;
 
 /// See the module.
 #[repr(C)]
@@ -125,8 +118,6 @@ pub struct Activation {
     pub left_behind: Cell<u8>,
     /// Label change of its domain that it began.
     pub changes: Cell<Changes>,
-    /// Its receive. A receive may end without an operation of the nucleus, when its entry goes; so nothing else depends on this.
-    pub receives: Cell<Receive>,
     /// Saved registers.
     pub registers: Registers,
     /// Thread pointer.
@@ -175,8 +166,9 @@ pub struct Activation {
     pub progress: Cell<u64>,
     /// In a receive: the number of the message for which it began a change of labels; 0 = none.
     pub begun_for: Cell<u64>,
-    /// In a receive that has dropped messages: the number of the last one that was there before; 0 = none.
-    pub last: Cell<u64>,
+    /// In a receive: [`WOKEN`], [`CANCELLED`]; and if it has dropped messages, the number of the last one that was there before. A receive may
+    /// end without an operation of the nucleus, when its entry goes: so no other operation depends on this.
+    pub receive_state: Cell<u64>,
     /// Place where its unmap continues, among the mappings derived from `cursor_root`, which outlives them.
     pub cursor: Cell<Link<Mapping>>,
     /// See `cursor`; compared, never dereferenced.
@@ -235,9 +227,8 @@ impl Ref<Activation> {
     pub fn forget_progress(self) {
         self.progress.set(0);
         self.changes.set(Changes::Nothing);
-        self.receives.set(Receive::New);
         self.begun_for.set(0);
-        self.last.set(0);
+        self.receive_state.set(0);
         self.forget_cursor();
     }
     /// Drops the cursor.

@@ -20,7 +20,7 @@ mod semaphore;
 mod thread;
 
 pub use account::{Account, PLAIN};
-pub use activation::{Activation, Changes, NO_ADDRESS, Receive, SavedFrame, State, Wait};
+pub use activation::{Activation, CANCELLED, Changes, NO_ADDRESS, SavedFrame, State, WOKEN, Wait};
 pub use cpu::Cpu;
 pub use debts::Debts;
 #[allow(unused_imports, reason = "on some ISAs it is a register like others")]

@@ -7,7 +7,7 @@ use crate::control::{chain, dispatch, flows, lent};
 use crate::cpus::cpu;
 use crate::memory::labels;
 use crate::memory::portals::check_copy;
-use crate::objects::{Activation, Entry, Outcome, PLAIN, PLAIN_MESSAGE, Port, Reply, Stop};
+use crate::objects::{Activation, CANCELLED, Entry, Outcome, PLAIN, PLAIN_MESSAGE, Port, Reply, Stop, WOKEN};
 use crate::pointer::Ref;
 use crate::report::forbidden;
 use abi::layout::ENTRY_BYTES;
@@ -248,11 +248,12 @@ fn refuse_oldest(by: Ref<Activation>, inbox: Ref<Port>, member: Ref<Port>) -> Ou
 fn drop_oldest(by: Ref<Activation>, inbox: Ref<Port>, member: Ref<Port>) -> Outcome {
     flows::forget_change(by);
     by.begun_for.set(0);
-    if by.last.get() == 0 {
-        by.last.set(inbox.taken.get() + u64::from(inbox.pending.get()));
-    }
+    let state = by.receive_state.get();
+    let flags = state & (WOKEN | CANCELLED);
+    let last = if state == flags { inbox.taken.get() + u64::from(inbox.pending.get()) } else { state & !flags };
+    by.receive_state.set(flags | last);
     inbox.drop_oldest(member);
-    if inbox.taken.get() >= by.last.get() && port::is_over(by.registers.word(1)) {
+    if inbox.taken.get() >= last && port::is_over(by.registers.word(1)) {
         return Err(Error::Timeout.into());
     }
     Err(Stop::Repeat)

@@ -6,7 +6,9 @@ use crate::arch::memory;
 use crate::control::{activation, call, chain, death, dispatch, fault, flows, priorities, ready};
 use crate::cpus::{cpu, special, timer};
 use crate::memory::mapping;
-use crate::objects::{Domain, Outcome, Receive, Reply, Runs, SavedFrame, State, Stop, Thread, Wait, is_seat, owns_all};
+use crate::objects::{
+    CANCELLED, Domain, Outcome, Reply, Runs, SavedFrame, State, Stop, Thread, WOKEN, Wait, is_seat, owns_all,
+};
 use crate::pointer::{Held, Ref};
 use crate::report::forbidden::{self, Against, refuse};
 use crate::report::log::{self as kernel_log, PROGRAMS, Part, SYSTEM};
@@ -142,7 +144,7 @@ pub fn thread_ex_regs(operands: &Operands) -> Outcome {
         chain::split_above(bottom);
     }
     let old = bottom.registers.pc.get();
-    let was_woken = bottom.receives.get() != Receive::New;
+    let was_woken = bottom.receive_state.get() & (WOKEN | CANCELLED) != 0;
     bottom.forget_progress();
     // This also cancels the restart of a woken caller, and of a woken receiver.
     let waited = bottom.wait.get() != Wait::No || bottom.frame.get() == SavedFrame::Receives;
@@ -153,7 +155,7 @@ pub fn thread_ex_regs(operands: &Operands) -> Outcome {
     }
     if was_woken && pc == NEVER {
         // Its receive is being restarted. It ends where it would wait again.
-        bottom.receives.set(Receive::Cancelled);
+        bottom.receive_state.set(CANCELLED);
     }
     ready::make_ready(thread);
     if pc != NEVER {
