@@ -103,7 +103,7 @@ pub(crate) extern "C" fn serve<S: Serve>(
     op::exit(abi::info::status::PANICKED)
 }
 
-/// A service that looks at nothing but words and answers with one: the shortest way there and back.
+/// A service whose methods take words only and return one: the fastest call.
 /// Words 1 to 4 of the answer are 0; no bytes and no entry come or go.
 pub trait ServeWord {
     /// Handles one call.

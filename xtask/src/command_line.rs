@@ -165,7 +165,7 @@ pub struct ProfileOptions {
 #[command(after_help = "Examples:\n  \
     ./x graph                                          draws systems/default.toml into default.svg\n  \
     ./x graph --system systems/minimal.toml --output minimal.svg\n  \
-    ./x graph --arch aarch64 --output arm.svg          what is given to whom where there is a tree of devices")]
+    ./x graph --arch aarch64 --output arm.svg          what is given to whom where there is a device tree")]
 pub struct GraphOptions {
     /// Instruction set of the machine: it says which devices components get
     #[arg(long, value_name = "ISA", default_value = "x86_64")]

@@ -5,7 +5,7 @@
 //! sense at their place, and in half of the calls one or more are replaced by something else.
 //!
 //! # What is not done
-//! The child must live to tell. So it never names its own domain where that would end it or take its
+//! The child must live to report. So it never names its own domain where that would end it or take its
 //! memory away, never waits without a deadline, does not return (it was not called) and traverses no
 //! call entry of others. A call that could is drawn again with the victim in place of ourselves.
 

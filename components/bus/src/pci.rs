@@ -13,8 +13,8 @@ use runtime::{Entry, op};
 use crate::function::Function;
 use crate::host::Host;
 
-const ADDRESS: u64 = 0;
-const DATA: u64 = 4;
+const CONFIG_ADDRESS: u64 = 0;
+const CONFIG_DATA: u64 = 4;
 
 /// A function, and what its configuration said before anybody had it.
 pub struct Found {
@@ -70,7 +70,7 @@ impl Configuration for Function {
             return host.read(*self, register);
         }
         self.select(register);
-        op::io_read_long(Entry::IO_PORTS, DATA).unwrap_or(u32::MAX)
+        op::io_read_long(Entry::IO_PORTS, CONFIG_DATA).unwrap_or(u32::MAX)
     }
 
     fn write(&self, register: u8, value: u32) {
@@ -79,14 +79,14 @@ impl Configuration for Function {
         }
         self.select(register);
         // The ports are ours, or nothing was found.
-        let _ = op::io_write_long(Entry::IO_PORTS, DATA, value);
+        let _ = op::io_write_long(Entry::IO_PORTS, CONFIG_DATA, value);
     }
 }
 
 impl Function {
     fn select(self, register: u8) {
         let address = 1 << 31 | self.device << 11 | self.function << 8 | u32::from(register & 0xfc);
-        let _ = op::io_write_long(Entry::IO_PORTS, ADDRESS, address);
+        let _ = op::io_write_long(Entry::IO_PORTS, CONFIG_ADDRESS, address);
     }
 
     fn exists(self) -> bool {

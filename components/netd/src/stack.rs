@@ -382,7 +382,7 @@ impl Stack {
     pub fn finish_call(&mut self) {
         self.poll_pending();
         let first = self.timers.first().map_or(u64::MAX, |(deadline, _)| *deadline).min(self.common_deadline);
-        let first = first.min(self.flush());
+        let first = first.min(self.flush()).min(if self.next_sweep == 0 { self.time } else { u64::MAX });
         if first < self.waits_until {
             self.waits_until = first;
             let _ = link::driver().wake();

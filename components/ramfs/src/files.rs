@@ -153,7 +153,7 @@ fn with_named<R>(name: &str, work: impl FnOnce(&mut Tree<Memory>) -> Result<R, E
 }
 
 /// Does something to the tree with a path. No name is `..`, or ends a path as `.`: an operation on a path with such parts fails, and is
-/// done again to the path without them. One call after the other, so that only one path at a time takes memory.
+/// repeated for the path without them. One call after the other, so that only one path at a time takes memory.
 fn with_path<R>(path: &str, work: impl Fn(&mut Tree<Memory>, &[u8]) -> Result<R, Error>) -> Result<R, FileError> {
     with_named(path, |tree| {
         let result = work(tree, path.as_bytes());

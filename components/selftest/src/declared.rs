@@ -110,7 +110,7 @@ pub fn run() -> u8 {
     let outside = answer(write(&format!("/tmp/{name}"), ""));
     let log = op::log(0, 0);
     let text = format!(
-        "{name}: told {:?}, levels {before:?}, then {:?}; publishes: {published}; asks for all: {declared}; kept: {first}; inside: {inside}; \
+        "{name}: gets {:?}, levels {before:?}, then {:?}; publishes: {published}; asks for all: {declared}; kept: {first}; inside: {inside}; \
          outside: {outside}; log: {log:?}; shape: {}; others: {}\n",
         reported.iter().map(|(name, entry)| (name, (entry & 7) as i64 - 1)).collect::<Vec<_>>(),
         levels(),

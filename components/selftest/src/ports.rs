@@ -5,10 +5,12 @@ use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use abi::rights::Kind;
-use abi::{Error, MAX_BADGE, MAX_MEMBERS, MESSAGE_BYTES, NEVER, rights};
+use abi::{Control, Error, MAX_BADGE, MAX_MEMBERS, MESSAGE_BYTES, NEVER, rights};
 use runtime::entry::Owned;
+use runtime::idl::{Reply, Request};
 use runtime::op::{self, LabelFrom, Schedule};
 use runtime::port::{self, Options, Port, Received, Size};
+use runtime::server::{self, Serve};
 use runtime::thread::{self, Thread};
 use runtime::{Entry, message};
 
@@ -29,6 +31,7 @@ pub const CHECKS: &[Check] = &[
     ("a wait that drops messages ends at its deadline, and other ports have their turn", stormed),
     ("a wait that drops messages is cancelled", cancelled),
     ("a port goes before the receiver that it woke runs", gone_before),
+    ("a receiver whose caller is gone takes its message", orphaned),
     ("a receiver whose right goes as it waits leaves the message to the next", right_gone),
     ("a port goes: with its messages, its members and its waiters", goes),
     ("a port and its messages cost their account, and come back", costs),
@@ -404,6 +407,37 @@ fn gone_before() -> Result<(), &'static str> {
     drop(port);
     waiting.join();
     hold(found(0) == failed(Error::Removed) || found(0) == 61 && cpus()? > 1, "not that the port went")
+}
+
+/// A service that receives in its calls.
+struct Receives;
+
+impl Serve for Receives {
+    fn serve(_: &mut Request<'_>) -> Reply {
+        takes(0);
+        Reply::word(0)
+    }
+}
+
+fn orphaned() -> Result<(), &'static str> {
+    server::activations(1).map_err(text)?;
+    let service = server::service_with::<Receives>(abi::op::SERVICE_DEADLINE).map_err(text)?;
+    let call = Owned::new(runtime::table::allocate().map_err(text)?);
+    op::portal_new(Entry::OWN, service, 0, call.entry(), 0).map_err(text)?;
+    let port = port(SMALL, 0)?;
+    TAKES_AT.store(port.entry().0, Ordering::SeqCst);
+    UNTIL.store(NEVER, Ordering::SeqCst);
+    FOUND[0].store(0, Ordering::SeqCst);
+    let words = [0, 0, 0, 0, op::clock() + 2_000_000];
+    let outcome = message::call(call.entry(), words, Control(Control::DEADLINE)).map(drop);
+    hold(outcome == Err(Error::Timeout), "the call did not end at its deadline")?;
+    send(&port, 80)?;
+    for _ in 0..100 {
+        if found(0) == 0 {
+            thread::sleep(100_000).map_err(text)?;
+        }
+    }
+    hold(found(0) == 81, "it got another message, or none")
 }
 
 fn right_gone() -> Result<(), &'static str> {

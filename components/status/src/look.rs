@@ -57,7 +57,7 @@ impl Looked {
     }
 
     /// Looks at everything and writes it; false if the nucleus says nothing. Each record is of one moment. While the
-    /// domains are looked at others may run: if frames came or went meanwhile it is done again, a few times.
+    /// domains are looked at others may run: if frames came or went meanwhile it is repeated, a few times.
     pub fn look(&mut self, into: &mut Vec<u8>) -> bool {
         let mut tries = TRIES;
         let (frames, counters, mut complete) = loop {

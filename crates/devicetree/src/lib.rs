@@ -1,7 +1,7 @@
 //! The flattened device tree (Devicetree Specification, release 0.4, chapter 5): the description of a machine by its firmware.
 //!
 //! [`Tree::new`] looks at all of it once: header, tokens, names, depth. A tree that it accepts can be walked without an error;
-//! nothing here allocates, panics, or takes longer than the tree is long. Values of properties are still anybody's:
+//! nothing here allocates, panics, or takes longer than the device tree is long. Values of properties are still anybody's:
 //! each reader checks what it needs.
 //!
 //! A device is [`Found`] by [`Tree::walk`], which knows the buses above it: [`Found::registers`] gives addresses as the
@@ -24,7 +24,7 @@ use cells::{cell, number, text};
 const MAGIC: u32 = 0xd00d_feed;
 /// Bytes of the header (version 17).
 pub const HEADER_BYTES: usize = 40;
-/// Bytes that a tree may have.
+/// Bytes that a device tree may have.
 pub const MAX_BYTES: usize = 2 << 20;
 /// Nodes above a node, with itself, at most.
 pub const MAX_DEPTH: usize = 16;
@@ -35,7 +35,7 @@ const PROPERTY: u32 = 3;
 const NOP: u32 = 4;
 const END: u32 = 9;
 
-/// Why a tree is refused.
+/// Why a device tree is refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Error {
     /// It does not begin with the number of a device tree.
@@ -86,7 +86,7 @@ pub(crate) enum Token<'a> {
     Last,
 }
 
-/// How many bytes a tree has, by its first [`HEADER_BYTES`].
+/// How many bytes a device tree has, by its first [`HEADER_BYTES`].
 pub fn total_bytes(header: &[u8]) -> Result<usize, Error> {
     if cell(header, 0) != Some(MAGIC) {
         return Err(Error::NoTree);
@@ -96,7 +96,7 @@ pub fn total_bytes(header: &[u8]) -> Result<usize, Error> {
 }
 
 impl<'a> Tree<'a> {
-    /// Looks at all of a tree.
+    /// Looks at all of a device tree.
     pub fn new(bytes: &'a [u8]) -> Result<Self, Error> {
         // Loaders leave room behind: all that counts must be there, not all that the header says.
         let bytes = &bytes[..total_bytes(bytes)?.min(bytes.len())];
@@ -120,7 +120,7 @@ impl<'a> Tree<'a> {
         Ok(tree)
     }
 
-    /// Reads a tree that was refused, up to where it is damaged: for last words about it. `None` if that is
+    /// Reads a device tree that was refused, up to where it is damaged: for last words about it. `None` if that is
     /// nothing. Nothing in such a tree may be trusted.
     pub fn remains(bytes: &'a [u8]) -> Option<Self> {
         let part = |start| bytes.get(cell(bytes, start)? as usize..);

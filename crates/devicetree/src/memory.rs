@@ -18,7 +18,7 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// The memory of a tree within these addresses: nothing of it is reserved, and none stands there twice.
+    /// The memory of a device tree within these addresses: nothing of it is reserved, and none stands there twice.
     pub fn of(tree: &Tree<'_>, within: ops::Range<u64>) -> Result<Self, Error> {
         let mut memory = Self::default();
         tree.walk(|found| {

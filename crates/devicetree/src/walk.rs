@@ -1,4 +1,4 @@
-//! Walking a tree, with the buses above each node.
+//! Walking a device tree, with the buses above each node.
 
 use crate::cells::{Range, cell, number};
 use crate::{MAX_DEPTH, Token, Tree};

@@ -64,7 +64,7 @@ const ONE_OR_MORE: Rule = Rule::mapped([Level::One, Level::One, Level::One, Leve
 /// Why something that was begun is not done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Stop {
-    /// It took its effort: it is to be done again with the same [`Work`], and goes on.
+    /// It took its effort: it is to be restarted with the same [`Work`], and goes on.
     Again,
     /// There is no room for another node.
     Exhausted,

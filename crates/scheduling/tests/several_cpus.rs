@@ -180,7 +180,7 @@ fn a_cpu_looks_for_higher_priorities_before_it_runs_a_lower_one() {
 }
 
 #[test]
-fn a_thread_that_may_not_leave_stays_and_holds_nobody_up() {
+fn a_thread_that_may_not_leave_stays_and_delays_nobody() {
     let mut machine = Machine::new(4);
     let pinned: Vec<usize> = (0..3).map(|_| machine.thread(0, 16, 1)).collect();
     let half: Vec<usize> = (0..3).map(|_| machine.thread(0, 16, 3)).collect();

@@ -168,9 +168,9 @@ impl Ref<Activation> {
         self.registers.pc.update(|pc| pc - memory::SYSTEM_CALL_BYTES);
         self.frame.set(SavedFrame::Words);
     }
-    /// Condemns it: when it would resume, its domain dies with this status. The reason is the address or vector, the
-    /// processor's error code, and the error that kept a handler from being called, or 0 if the handler gave up. A page
-    /// fault with code 0: the handler ended without an answer.
+    /// Condemns it: when it would resume, its domain dies with this status. `which` is the address or vector, `code` the
+    /// processor's error code. `error` says why no handler was called; 0 = the handler gave up. A page fault with code 0: the
+    /// handler ended without an answer.
     pub fn condemn(self, status: u64, [which, code, error]: [u64; 3]) {
         self.registers.set_words([status, 0, which, code, error], 0);
         self.registers.set_status(0);

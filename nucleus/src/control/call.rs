@@ -204,7 +204,7 @@ fn call(
 ) -> Result<core::convert::Infallible, Error> {
     let callee = entry.callee().ok_or(Error::Revoked)?;
     if callee.is_dead() {
-        // Not carried, as through an entry of a domain that is gone: `PeerDied` is for a call that was inside.
+        // The call was not carried, so its error is that of a revoked entry. `PeerDied` is for a call that had entered.
         return Err(Error::Revoked);
     }
     if !entry.allows(caller.domain, callee) {

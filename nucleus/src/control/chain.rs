@@ -63,8 +63,8 @@ pub fn wake_waiter_soon(domain: Ref<Domain>) {
     }
 }
 
-/// Wakes the first waiter for an activation of `domain` to restart its call; false if none waits. If it is an orphan whose turn
-/// comes later, the next one is woken when something stops here.
+/// Wakes the first caller that waits for an activation of `domain`, to restart its call; false if none waits. If that caller is an
+/// orphan that must wait for its turn, this CPU checks the waiters again when something stops here.
 #[inline(never)]
 pub fn wake_waiter(domain: Ref<Domain>) -> bool {
     let Some(waiter) = domain.waiters.take() else { return false };
@@ -95,7 +95,7 @@ fn remember(domain: Ref<Domain>) {
     cpu.special.set(1);
 }
 
-/// An activation woken to restart its call ends before it ran: wakes the next waiter.
+/// If this activation was woken to restart its call and has not run since, wakes the next waiter in its place.
 #[inline(always)]
 pub fn end_called(activation: Ref<Activation>) {
     if activation.wait.get() == Wait::Called {
@@ -113,8 +113,9 @@ pub fn go_on_called(activation: Ref<Activation>) -> ! {
     activation.leave()
 }
 
-/// A woken caller restarted its call here, or did something else. If an activation is still free, and not for another woken
-/// caller, wakes the next waiter. One domain per step: if more are marked, preempts this CPU again at once.
+/// Called after a woken caller has restarted its call on this CPU, or has done something else. If an activation of the domain is
+/// still free, and no other caller was woken for it, wakes the next waiter. A step checks one domain: if more are marked, preempts
+/// this CPU again at once.
 pub fn called_or_not(held: Held) {
     let cpu = cpu::this(held);
     let Some(number) = cpu.again.take() else { return };
@@ -196,10 +197,10 @@ fn dismiss_gone(port: Ref<Port>) {
 pub fn entered_port(by: Ref<Activation>) -> Option<(Ref<Entry>, Ref<Port>)> {
     let entry = by.domain.place(by.registers.status() as usize / ENTRY_BYTES).ok()?;
     let port: Ref<Port> = entry.object()?;
-    (port.semaphore().address() == by.waits_on.get()).then_some((entry, port))
+    (port.address() == by.receives_at.get()).then_some((entry, port))
 }
 
-/// An activation woken to take a message does not: wakes the next receiver.
+/// If this activation was woken to take a message and has not taken it, wakes the next receiver, if messages wait.
 #[inline(never)]
 pub fn pass_message_on(by: Ref<Activation>) {
     if by.frame.get() != SavedFrame::Receives {

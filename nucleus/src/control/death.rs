@@ -53,8 +53,8 @@ pub fn die_step(domain: Ref<Domain>, status: u64) -> bool {
     !reports
 }
 
-/// Logs the death of the domain once, with the reason if `writer` has composed it: the address of the activation that began
-/// a line with [`log::begin`]; 0 = none.
+/// Logs the death of the domain, once. `writer` is the activation that began a line with [`log::begin`], or 0. If that line is
+/// still there it is logged, with the reason; else a line without a reason is.
 pub fn report_death(domain: Ref<Domain>, status: u64, writer: usize) {
     let held = domain.held();
     // A tainted domain may not write to the log: its death counts as logged.
@@ -66,7 +66,7 @@ pub fn report_death(domain: Ref<Domain>, status: u64, writer: usize) {
     }
 }
 
-/// Logs where a domain was when it died, if labels allow it and `writer`, as for [`report_death`], has composed that.
+/// Logs the line about the place of the death, if `writer` has composed one (see [`report_death`]) and labels allow it.
 pub fn report_place(domain: Ref<Domain>, writer: usize) {
     if flows::may_change(domain).is_ok() {
         log::finish(domain.held(), log::part_of(domain), writer);

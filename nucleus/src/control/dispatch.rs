@@ -444,9 +444,9 @@ pub fn end_idle(held: Held) {
     cpu.idle.set(false);
 }
 
-/// As [`lock::wait`], for a system call by `entry`. `code` is the address of the entry's code, or 0 if that is portal code,
-/// which is compared by its shape. Returns if the entry is the same; if not, the saved registers of the activation restart
-/// the call.
+/// As [`lock::wait`], for a system call through `entry`. `code` is the address of the entry's code; 0 means portal code, which
+/// is compared by its shape. Returns if the entry is unchanged. Otherwise the call is restarted from the activation's saved
+/// registers.
 #[unsafe(no_mangle)]
 extern "C" fn lock_wait_with(entry: Ref<Entry>, code: usize) {
     // Emptying the entry changes only its code until this CPU is stopped, which cannot happen before it waits.

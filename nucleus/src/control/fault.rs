@@ -135,7 +135,7 @@ fn place(activation: Ref<Activation>) -> [Part<'static>; 6] {
     [at, Part::Hex(pc.get()), stack, Part::Hex(sp.get()), link, from]
 }
 
-/// Adds those of the next stack words to the line that could be return addresses, each with its offset from the stack
+/// Adds to the line those of the next stack words that could be return addresses, each with its offset from the stack
 /// pointer in bytes. Nothing else of a stack goes into a log.
 fn report_stack(activation: Ref<Activation>, first: u64) {
     let (held, domain) = (activation.held(), activation.domain);

@@ -1,6 +1,6 @@
 //! Priority inheritance: a waiter lends its priority to the activation that holds what it waits for.
 //!
-//! - A lock is the runtime's. P names to the nucleus the activation of the waiter's own domain holds it.
+//! - A lock belongs to the runtime. Word 2 of P names the activation of the waiter's own domain that holds it.
 //! - A caller that waits for a free activation of a domain lends to one in use there that could continue.
 //! - The ceiling of a portal is lent to the called activation, for the length of the call.
 //!
@@ -17,7 +17,7 @@ use crate::pointer::{Link, Ref, look};
 /// Waits followed from one waiter, at most.
 const MAX_FOLLOWED: usize = 8;
 
-/// Activations in use that one waiter checks, at most: of the callee, the newest first, and of the chains of orphans.
+/// The most activations that one waiter checks: those of the callee in use, newest first, and those on chains of orphans.
 const MAX_LOOKED_AT: u32 = 22;
 
 /// Lends for the running activation, which begins to wait for a lock that activation `holder` (from 1) of its domain holds.
@@ -33,9 +33,9 @@ pub fn begin(waiter: Ref<Activation>, thread: Ref<Thread>, holder: u64) {
     }
 }
 
-/// Lends for the running activation, which begins to wait for a free activation of `callee`, whose CPUs are stopped. Lends
-/// to one only: the first in use that could continue with this priority, or whose wait can be followed; else the first in
-/// use, for the time after its wait.
+/// Lends for the running activation, which begins to wait for a free activation of `callee`, whose CPUs are stopped. It lends
+/// to the first one in use that could continue with this priority, or whose wait can be followed. If there is none, it lends
+/// to the first in use, for the time after its wait.
 pub fn begin_at_pool(waiter: Ref<Activation>, callee: Ref<Domain>) {
     let Some(thread) = waiter.thread.get() else { return };
     let lifts = !thread.has_share();

@@ -162,7 +162,8 @@ impl Ref<Port> {
     pub fn wait(self, by: Ref<Activation>, until: u64) -> Result<u64, Error> {
         let held = self.held();
         let thread = cpu::this(held).thread.get().filter(|thread| !is_seat(*thread)).ok_or(Error::IsScheduler)?;
-        let state = by.receive_state.take();
+        let state = self.begin_receive(by);
+        by.receive_state.set(0);
         if state & CANCELLED != 0 {
             return Err(Error::Cancelled);
         }
@@ -181,6 +182,12 @@ impl Ref<Port> {
             semaphore.waiters.prepend(by);
         }
         dispatch::block_current(held)
+    }
+
+    /// The state of the caller's receive at this port.
+    #[inline(always)]
+    pub fn begin_receive(self, by: Ref<Activation>) -> u64 {
+        if by.receives_at.replace(self.address()) == self.address() { by.receive_state.get() } else { 0 }
     }
 
     /// The semaphore in which receivers wait.

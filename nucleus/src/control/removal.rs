@@ -90,7 +90,8 @@ fn destroy_step(entry: Ref<Entry>) -> bool {
     true
 }
 
-/// Frees the thread's first activation, then the thread; its callee continues as an orphan.
+/// A step of freeing a thread: first its bottom activation, whose callee continues as an orphan, then the thread. True when it
+/// is gone.
 fn remove_thread_step(thread: Ref<Thread>) -> bool {
     if let Some(bottom) = thread.bottom.get() {
         if priorities::forget(bottom) {
@@ -123,7 +124,7 @@ impl Ref<Domain> {
         false
     }
 
-    /// As [`Self::remove_step`], of one domain; the steps to come remove a domain found in its table.
+    /// As [`Self::remove_step`], for this domain alone. If a domain is found in its table, the next steps remove that one first.
     fn remove_own_step(self) -> bool {
         let held = self.held();
         if let Some(other) = cpu::others(held).find(|other| other.domain_there() == Some(self)) {

@@ -115,9 +115,8 @@ pub fn all(held: Held) -> impl Iterator<Item = Ref<Cpu>> {
 }
 
 /// All CPUs but this one. The fence orders this CPU's earlier writes before its reads of their `domain`. So a CPU that is
-/// not seen in a domain sees these writes once it enters the domain. On its side, the write of `domain` comes before later
-/// loads: x86-64 then writes the root, which is serialising; on AArch64 it releases, and a system call's first load
-/// acquires.
+/// not seen in a domain sees these writes once it enters the domain. That CPU writes `domain` before its later loads: on x86-64
+/// it then loads the root, which is serialising; on AArch64 the write releases, and a system call's first load acquires.
 #[inline(always)]
 pub fn others(held: Held) -> impl Iterator<Item = Ref<Cpu>> {
     let own = this(held);

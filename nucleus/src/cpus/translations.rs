@@ -18,9 +18,9 @@ pub struct Owed {
 }
 
 impl Owed {
-    /// The translation of `address` in the space of `domain` lost rights. If TLBs keep translations while another space is
-    /// loaded ([`paging::KEEPS_TRANSLATIONS`]), any CPU may have it; this CPU owes it, as its invalidation reaches all.
-    /// Otherwise, the CPUs in the space owe it: loading a root drops all translations.
+    /// The translation of `address` in the space of `domain` lost rights. If TLBs keep translations of spaces that are not
+    /// loaded ([`paging::KEEPS_TRANSLATIONS`]), any CPU may have it: this CPU owes the invalidation, which reaches all.
+    /// Otherwise the CPUs in the space owe it, as loading a root drops all translations.
     pub fn new(domain: Ref<Domain>, address: u64) -> Self {
         let held = domain.held();
         if cfg!(feature = "checked") {

@@ -2,8 +2,8 @@
 //!
 //! The *record* is authoritative: the activation that was called keeps the window's word, and its caller is below it in the
 //! chain. Page-table entries are only a cache of that. Portal code writes the entry of a one-page window; all others are
-//! written here, and a page fault fills in missing ones ([`fault`]). So an entry may be cleared at any time, and is: before the
-//! page is unmapped or loses a right ([`withdraw`], [`weaken`]), and when the call ends ([`close`], [`cut`]).
+//! written here, and a page fault fills in missing ones ([`fault`]). So an entry may be cleared at any time. It is
+//! cleared before the page is unmapped or loses a right ([`withdraw`], [`weaken`]), and when the call ends ([`close`], [`cut`]).
 //!
 //! Each activation of a domain that takes windows has a slot of 16 pages in its space. The page-table entries for slots are per
 //! CPU: each CPU has its own root for such a domain. So a return never needs a TLB shootdown on another CPU. With several CPUs,
@@ -30,8 +30,8 @@ use abi::window::{FLAGS, MAX_HANDED_ON, MAX_PAGES, PAGES, SLOT_BYTES, SLOTS, WRI
 
 const PAGE: u64 = FRAME as u64;
 
-/// The page count in the record of a one-page window whose entry was left behind: for any count but one, portal code leaves the
-/// return to the nucleus.
+/// Replaces the page count in the record of a one-page window whose entry was left behind. Portal code leaves a return to the
+/// nucleus unless the count is 1.
 const LEFT: u64 = MAX_PAGES as u64 + 1;
 
 /// Pages of a window.

@@ -244,7 +244,7 @@ pub fn map_archive_page(domain: Ref<Domain>, address: u64, frame: Frame, rights:
     original(domain.account, domain, address, slot, entry).inspect_err(|_| space::prune(domain, address))
 }
 
-/// Maps a page of the device tree; gives the tree's offset in its first page, and its bytes.
+/// Maps a page of the device tree; gives its offset in its first page, and its bytes.
 pub fn map_fdt_page(domain: Ref<Domain>, address: u64, page: u64) -> Result<u64, Error> {
     let tree = memory::device_tree();
     if tree.bytes == 0 {
@@ -287,8 +287,8 @@ fn original(account: Ref<Account>, domain: Ref<Domain>, address: u64, slot: Slot
     Ok(())
 }
 
-/// Maps the page at `source` of `from` to `destination` of `to`, with at most its rights, if `judge` allows it; with `grant`
-/// the page moves, perhaps in several steps.
+/// Maps the page at `source` of `from` to `destination` of `to`, if `judge` allows it, with at most the rights that `from` has.
+/// With `grant` the page moves, perhaps in several steps, and may get further rights ([`may_become_code`]).
 #[inline(always)]
 pub fn map_page(
     [from, to]: [Ref<Domain>; 2],

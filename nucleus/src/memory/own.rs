@@ -1,6 +1,5 @@
-//! The upper half of every address space, which is the nucleus's: its image, all RAM (the *direct map*), the device
-//! registers that it uses, the areas of CPUs. The direct map is not executable, and no page is writable at an address where
-//! it is executable.
+//! The upper half of every address space is the nucleus's: image, all RAM (the *direct map*), device registers in use, areas of
+//! CPUs. The direct map is not executable, and no page is writable at an address where it is executable.
 
 use super::frames::{self, table};
 use crate::arch::memory::{DIRECT, IMAGE, physical};
@@ -191,13 +190,13 @@ pub const THREADS: usize = IMAGE + 0x1e_0000;
 /// Bytes of address space for it.
 pub const THREADS_BYTES: usize = 0x1_0000;
 
-/// Maps a frame as a page of the table of threads. Other CPUs need no TLB shootdown: each loads a scheduler's root before it
-/// reads the page.
+/// Maps a frame as a page of the table of threads. Other CPUs need no TLB shootdown. On AArch64 the old translation is invalidated
+/// on all CPUs; on x86-64 each other CPU loads a scheduler's root, which drops it, before it reads the page.
 pub fn show_threads(held: Held, address: usize, frame: Frame) {
     set_near_image(held, address, paging::own_page((frame as u64) << 12, Own::Data));
 }
 
-/// Maps the first page of the table of threads, and the frame of zeros for the rest: no threads.
+/// Maps the first page of the table of threads. The rest shows the frame of zeros: numbers without a thread.
 #[unsafe(link_section = ".init")]
 pub fn begin_threads(held: Held) -> Result<(), &'static str> {
     let no_threads = paging::own_page((zeros() as u64) << 12, Own::Constants);

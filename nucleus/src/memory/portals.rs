@@ -214,9 +214,9 @@ impl Ref<Domain> {
         }
         Ok((entry, index))
     }
-    /// A step of the search for a free entry, from where the last step ended; None if this step found none. Steps end at
-    /// multiples of [`PLACES_LOOKED_AT`], so the first step of a search may be short: a whole search takes one step more
-    /// than the table has such groups of entries.
+    /// A step of the search for a free entry, from where the last step ended; None if it found none. A step ends at a
+    /// multiple of [`PLACES_LOOKED_AT`], so the first may be short. A whole search takes one step more than the table has
+    /// such groups.
     pub fn find_vacancy(self) -> Option<(Ref<Entry>, usize)> {
         let hint = self.free_hint.get() as usize;
         let first = if (FIRST_FREE..self.table_entries()).contains(&hint) { hint } else { FIRST_FREE };

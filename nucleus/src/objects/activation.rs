@@ -166,9 +166,11 @@ pub struct Activation {
     pub progress: Cell<u64>,
     /// In a receive: the number of the message for which it began a change of labels; 0 = none.
     pub begun_for: Cell<u64>,
-    /// In a receive: [`WOKEN`], [`CANCELLED`]; and if it has dropped messages, the number of the last one that was there before. A receive may
-    /// end without an operation of the nucleus, when its entry goes: so no other operation depends on this.
+    /// In a receive: [`WOKEN`], [`CANCELLED`]; and if it has dropped messages, the number of the last one that was there before.
     pub receive_state: Cell<u64>,
+    /// Address of the port of that receive: compared, never dereferenced. A receive may end without an operation of the nucleus, when its
+    /// entry goes: its state then means nothing for other ports, and no other operation depends on it.
+    pub receives_at: Cell<usize>,
     /// Place where its unmap continues, among the mappings derived from `cursor_root`, which outlives them.
     pub cursor: Cell<Link<Mapping>>,
     /// See `cursor`; compared, never dereferenced.

@@ -69,9 +69,9 @@ pub struct Cpu {
     pub pointer: Cell<u64>,
     /// Owner of the loaded floating-point registers.
     pub fpu: Cell<Link<Activation>>,
-    /// Domains in which a caller may wait although an activation is free. This CPU checks them when something stops here. They
-    /// are: domains that got an activation; the callee of an activation that resumed here to restart its call; callees of
-    /// woken orphans that await their turn. Bits are the numbers of their orphan threads.
+    /// Domains in which a caller may wait although an activation is free; this CPU checks them when something stops here. A
+    /// domain is marked when it got an activation, when one of its callers resumed here to restart its call, or when a woken
+    /// caller is an orphan that awaits its turn. Bits are the numbers of their orphan threads.
     pub again: Marks<{ MAX_THREADS / 64 }>,
     /// Its scheduler.
     pub seat: Cell<Option<Seat>>,

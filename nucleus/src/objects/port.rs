@@ -26,7 +26,7 @@ pub struct Port {
     pub count: Cell<u32>,
     /// Page of [`Message`]s, in the direct map: one more than can wait. 0 = none.
     pub messages: Cell<usize>,
-    /// Inbox: the port at which receivers take its messages, itself or another. None once that was removed.
+    /// Inbox: the port at which receivers take its messages, itself or another. None while it is removed.
     pub inbox: Cell<Link<Port>>,
     /// Inboxes: the ports whose messages are taken here.
     pub members: Queue<Ref<Port>>,

@@ -101,12 +101,13 @@ impl Operands {
         }
         Ok(())
     }
-    /// After a verdict, which took a step: if the entry caches it now, restarts the operation, so that it is a step of its
-    /// own.
+    /// Called after a verdict. If the entry caches it now, restarts the operation, so that the verdict and the rest are separate
+    /// steps.
     fn restart_if_cached(entry: Ref<Entry>, own: Ref<Domain>, other: Ref<Domain>) -> Result<(), Stop> {
         if entry.allows(own, other) { Err(Stop::Repeat) } else { Ok(()) }
     }
-    /// An account operand; 0 = the caller's own. Labels are judged, except for the own account, also if an entry names it.
+    /// An account operand; 0 = the caller's own. Labels are judged, unless the account is the caller's own; an entry that names it
+    /// changes nothing.
     #[inline(never)]
     pub fn account(&self, word: usize, rights: u8) -> Result<Ref<Account>, Stop> {
         if self.word(word) == 0 {
@@ -119,8 +120,8 @@ impl Operands {
         }
         Ok(account)
     }
-    /// The entry that an index to fill names: a free entry of `domain`, or with 0 the next free one. The search runs in
-    /// steps, which the operation's progress counts. The table grows if necessary.
+    /// The free entry of `domain` that an index-to-fill operand names; 0 = the next free one. The search for that runs in steps,
+    /// which the operation's progress counts. The table grows if necessary.
     pub fn vacancy(&self, domain: Ref<Domain>, word: usize) -> Result<(Ref<Entry>, usize), Stop> {
         if self.word(word) != 0 {
             return match domain.vacancy(self.index(word)) {

@@ -248,11 +248,14 @@ fn refuse_oldest(by: Ref<Activation>, inbox: Ref<Port>, member: Ref<Port>) -> Ou
 fn drop_oldest(by: Ref<Activation>, inbox: Ref<Port>, member: Ref<Port>) -> Outcome {
     flows::forget_change(by);
     by.begun_for.set(0);
-    let state = by.receive_state.get();
+    let state = inbox.begin_receive(by);
     let flags = state & (WOKEN | CANCELLED);
     let last = if state == flags { inbox.taken.get() + u64::from(inbox.pending.get()) } else { state & !flags };
     by.receive_state.set(flags | last);
     inbox.drop_oldest(member);
+    if inbox.taken.get() >= last && flags & CANCELLED != 0 {
+        return Err(Error::Cancelled.into());
+    }
     if inbox.taken.get() >= last && port::is_over(by.registers.word(1)) {
         return Err(Error::Timeout.into());
     }

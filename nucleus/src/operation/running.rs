@@ -7,7 +7,7 @@ use crate::control::{activation, call, chain, death, dispatch, fault, flows, pri
 use crate::cpus::{cpu, special, timer};
 use crate::memory::mapping;
 use crate::objects::{
-    CANCELLED, Domain, Outcome, Reply, Runs, SavedFrame, State, Stop, Thread, WOKEN, Wait, is_seat, owns_all,
+    CANCELLED, Domain, Outcome, Reply, Runs, SavedFrame, State, Stop, Thread, Wait, is_seat, owns_all,
 };
 use crate::pointer::{Held, Ref};
 use crate::report::forbidden::{self, Against, refuse};
@@ -144,7 +144,7 @@ pub fn thread_ex_regs(operands: &Operands) -> Outcome {
         chain::split_above(bottom);
     }
     let old = bottom.registers.pc.get();
-    let was_woken = bottom.receive_state.get() & (WOKEN | CANCELLED) != 0;
+    let was_receiving = bottom.receive_state.get() != 0;
     bottom.forget_progress();
     // This also cancels the restart of a woken caller, and of a woken receiver.
     let waited = bottom.wait.get() != Wait::No || bottom.frame.get() == SavedFrame::Receives;
@@ -153,7 +153,7 @@ pub fn thread_ex_regs(operands: &Operands) -> Outcome {
     if (waited || was_calling || thread.runs.get() == Runs::Blocked) && bottom.frame.get() != SavedFrame::Full {
         bottom.set_result(Err(Error::Cancelled));
     }
-    if was_woken && pc == NEVER {
+    if was_receiving && pc == NEVER {
         // Its receive is being restarted. It ends where it would wait again.
         bottom.receive_state.set(CANCELLED);
     }

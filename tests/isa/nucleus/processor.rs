@@ -8,7 +8,7 @@ pub fn load_block(cpu: Ref<Cpu>) {
     unimplemented!()
 }
 
-/// Tells the CPU that this is a waiting loop.
+/// A hint to the CPU: this is a spin loop.
 pub fn relax() {
     unimplemented!()
 }

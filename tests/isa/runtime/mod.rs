@@ -25,7 +25,7 @@ pub fn stack_pointer() -> u64 {
     unimplemented!()
 }
 
-/// Tells the compiler that system calls may read and write what `pointer` leads to, although no system
+/// Informs the compiler that system calls may read and write what `pointer` leads to, although no system
 /// call names it. Without this a `&mut` to the message area counts as untouched by them.
 pub fn expose<T>(pointer: *mut T) {
     unimplemented!()
@@ -36,7 +36,7 @@ pub fn ticks() -> u64 {
     unimplemented!()
 }
 
-/// Tells the CPU that this is a waiting loop.
+/// A hint to the CPU: this is a spin loop.
 pub fn relax() {
     unimplemented!()
 }

@@ -1,4 +1,4 @@
-//! A browser without a window: Chromium, told what to do over its debugging pipe.
+//! A browser without a window: Chromium, which gets its commands over its debugging pipe.
 //!
 //! The DevTools protocol: JSON messages, each with a zero byte after it, on descriptors 3 and 4. `sh` puts our pipes
 //! there, so that nothing has to be unsafe. The page's complaints (exceptions, errors of the console) and

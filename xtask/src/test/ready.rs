@@ -13,7 +13,7 @@ use std::fs;
 use std::path::Path;
 
 /// Type and field that may hold a thread or a queue, and what it holds.
-const HOLDERS: [(&str, &str, &str); 18] = [
+const HOLDERS: [(&str, &str, &str); 19] = [
     ("Activation", "thread", "whose chain it is in"),
     ("Cpu", "thread", "the running one"),
     ("Activation", "behind", "callers or waiters behind it that wait with the same priority: blocked"),
@@ -29,6 +29,7 @@ const HOLDERS: [(&str, &str, &str); 18] = [
     ("Domain", "waiters", "callers that wait for a free activation: blocked"),
     ("Threads", "numbers", "those that no thread has"),
     ("Cpu", "unposted", "numbers that found the scheduler's ring full: it gets them before it dispatches"),
+    ("Port", "lenders", "labels of domains, which its messages refer to: no thread"),
     ("Port", "members", "ports whose messages are taken there: no thread"),
     ("Cpu", "seat", "the scheduler's seat"),
     ("Seat", "thread", "the pseudo-thread of a scheduler"),

@@ -16,8 +16,8 @@ use virtio_drivers::transport::Transport;
 use virtio_drivers::transport::pci::PciTransport;
 
 bitflags! {
-    /// The features that we want of the device (virtio 1.2, 5.1.3 and 6). No event indices: without them a queue can be told not
-    /// to interrupt at all.
+    /// The features that we want of the device (virtio 1.2, 5.1.3 and 6). No event indices: without them a queue accepts a request
+    /// not to interrupt at all.
     #[derive(Debug, Clone, Copy)]
     struct Features: u64 {
         const MAC = 1 << 5;

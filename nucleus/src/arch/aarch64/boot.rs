@@ -57,7 +57,7 @@ pub fn boot_info(start_info: u64) -> Result<BootInfo, &'static str> {
 
 /// The device tree at a physical address, which the boot page tables map, and its place.
 fn tree(physical: u64) -> Result<(Tree<'static>, Region), &'static str> {
-    // Until the tree was read, a panic can only be reported, and the machine stopped, by the emulator: see
+    // Until the device tree was read, a panic can only be reported, and the machine stopped, by the emulator: see
     // `memory::emulator`.
     firmware::change(|noted| noted.semihosting = true);
     if physical == 0 || !physical.is_multiple_of(8) {

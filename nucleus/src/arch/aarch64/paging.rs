@@ -174,13 +174,13 @@ pub struct Published(());
 /// the point of unification, and invalidates the instruction caches. It invalidates these whole, as they may hold a line
 /// under several addresses.
 pub fn publish(frame: Frame) -> Published {
-    const DATA_NEEDS_NOTHING: u64 = 1 << 28;
+    const CTR_EL0_IDC: u64 = 1 << 28;
     let kind = read!("ctr_el0");
     let line = 4usize << (kind >> 16 & 0xf);
     let start = DIRECT + frame * FRAME;
     // SAFETY: cache maintenance only costs time.
     unsafe {
-        if kind & DATA_NEEDS_NOTHING == 0 {
+        if kind & CTR_EL0_IDC == 0 {
             for at in (start..start + FRAME).step_by(line) {
                 asm!("dc cvau, {}", in(reg) at, options(nostack, preserves_flags));
             }

@@ -21,7 +21,7 @@ const SCTLR_SPAN: u64 = 1 << 23;
 /// EL0 has no access to implementation-defined registers and instructions (FEAT_TIDCP1).
 const SCTLR_TIDCP: u64 = 1 << 63;
 /// MDSCR_EL1: EL0 has no access to the debug communications channel (TDCC); breakpoints, watchpoints and steps are off.
-const DEBUG_CLOSED: u64 = 1 << 12;
+const MDSCR_TDCC: u64 = 1 << 12;
 /// EL0 and EL1 do not trap when they use the floating-point unit.
 pub(super) const CPACR_FPEN: u64 = 3 << 20;
 
@@ -108,7 +108,7 @@ pub fn load(_: Ref<Cpu>, _: &mut Tables) {
         }
         asm!("msr sctlr_el1, {}", "isb", in(reg) control, options(nostack));
         // Users get no debug facilities.
-        asm!("msr mdscr_el1, {}", "msr oslar_el1, xzr", in(reg) DEBUG_CLOSED, options(nostack));
+        asm!("msr mdscr_el1, {}", "msr oslar_el1, xzr", in(reg) MDSCR_TDCC, options(nostack));
         // Users can read these features, and cannot write the register.
         asm!("msr tpidrro_el0, {}", "msr contextidr_el1, xzr", in(reg) features(), options(nostack));
         // CNTKCTL_EL1: EL0 reads the virtual counter, nothing else of the timers.
@@ -152,9 +152,9 @@ fn features() -> u64 {
 /// docs/decisions/011-pointers-and-tags.md. Also closes the activity monitors to users (AMUSERENR_EL0, by number).
 fn init_keys() {
     // ID_AA64ISAR1_EL1: APA, API, GPA, GPI; ID_AA64ISAR2_EL1 (by number): GPA3, APA3.
-    const KEYS: u64 = 0xff << 4 | 0xff << 24;
-    const KEYS_3: u64 = 0xff << 8;
-    if read!("id_aa64isar1_el1") & KEYS != 0 || read!("S3_0_C0_C6_2") & KEYS_3 != 0 {
+    const ISAR1_APA_API_GPA_GPI: u64 = 0xff << 4 | 0xff << 24;
+    const ISAR2_GPA3_APA3: u64 = 0xff << 8;
+    if read!("id_aa64isar1_el1") & ISAR1_APA_API_GPA_GPI != 0 || read!("S3_0_C0_C6_2") & ISAR2_GPA3_APA3 != 0 {
         // SAFETY: the processor has these keys, and the nucleus uses none: APIA, APIB, APDA, APDB, APGA, two words each.
         unsafe {
             asm!(

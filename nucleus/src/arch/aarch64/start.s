@@ -1,5 +1,5 @@
-// Code that runs at its physical address until the MMU is on: on the CPU that boots, and on all others, which begin at
-// `start_entry` (PSCI CPU_ON, DEN 0022, 5.6: MMU and caches off, at the exception level at which the machine began).
+// Code that runs at its physical address until the MMU is on. The boot CPU runs it; all others enter at `start_entry`. PSCI
+// CPU_ON (DEN 0022, 5.6) enters with MMU and caches off, at the exception level at which the machine began.
 .text
 .globl start_entry, start_end
 start_entry:
@@ -77,8 +77,8 @@ boot_leave_el2:
     msr elr_el2, x30
     eret
 
-// (table of the lower half, which maps this code at its physical address, and table of the upper half): sets attributes and
-// tables, switches on MMU and caches, and returns. May change x0 to x15.
+// boot_mmu_on(x0 = table of the lower half, which maps this code at its physical address, x1 = table of the upper half).
+// Sets attributes and tables, switches on MMU and caches, and returns. May change x0 to x15.
 boot_mmu_on:
     msr ttbr0_el1, x0
     msr ttbr1_el1, x1

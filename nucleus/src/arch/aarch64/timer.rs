@@ -38,13 +38,13 @@ pub fn init() -> Rate {
 }
 
 /// Enabled, not masked.
-const ON: u64 = 1;
+const CNTV_CTL_ENABLE: u64 = 1;
 
 /// Arms the timer for this moment (ticks); its interrupt comes at once if that has passed.
 pub fn set(moment: u64) {
     // SAFETY: only causes an interrupt, for which there is a handler.
     unsafe {
-        asm!("msr cntv_cval_el0, {}", "msr cntv_ctl_el0, {}", "isb", in(reg) moment, in(reg) ON, options(nostack))
+        asm!("msr cntv_cval_el0, {}", "msr cntv_ctl_el0, {}", "isb", in(reg) moment, in(reg) CNTV_CTL_ENABLE, options(nostack))
     }
 }
 

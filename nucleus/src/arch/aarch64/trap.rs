@@ -15,8 +15,8 @@ const DATA_ABORT: u64 = 0x24;
 /// Fault status codes without the level: translation, permission. Then the syndrome's WnR and CM.
 const TRANSLATION: u64 = 1;
 const PERMISSION: u64 = 3;
-const WRITES: u64 = 1 << 6;
-const MAINTAINS_CACHE: u64 = 1 << 8;
+const ISS_WNR: u64 = 1 << 6;
+const ISS_CM: u64 = 1 << 8;
 
 /// Bits of a page fault's code (`abi`): the page is present; a write; by a user; an instruction fetch.
 const CODE_PRESENT: u64 = 1;
@@ -36,7 +36,7 @@ fn page_fault_code(vector: u64, syndrome: u64) -> Option<u64> {
         PERMISSION => CODE_PRESENT,
         _ => return None,
     };
-    let writes = fetches == 0 && syndrome & WRITES != 0 && syndrome & MAINTAINS_CACHE == 0;
+    let writes = fetches == 0 && syndrome & ISS_WNR != 0 && syndrome & ISS_CM == 0;
     Some(CODE_USER | present | fetches | if writes { CODE_WRITE } else { 0 })
 }
 

@@ -74,7 +74,7 @@ static FIRST: Boot<Tables> = Boot::new(Tables::new());
 static GATES: Boot<[[u64; 2]; 256]> = Boot::new([[0; 2]; 256]);
 
 const MSR_SYSENTER: [u32; 3] = [0x174, 0x175, 0x176];
-const MSR_DEBUG: u32 = 0x1d9;
+const MSR_DEBUGCTL: u32 = 0x1d9;
 const MSR_PAT: u32 = 0x277;
 const MSR_EFER: u32 = 0xc000_0080;
 const MSR_STAR: u32 = 0xc000_0081;
@@ -216,7 +216,7 @@ fn write_registers() {
         (MSR_PAT, PAT),
     ];
     let [code, stack, entry] = MSR_SYSENTER;
-    let unused = [code, stack, entry, MSR_DEBUG, MSR_CSTAR, MSR_FS_BASE].map(|register| (register, 0));
+    let unused = [code, stack, entry, MSR_DEBUGCTL, MSR_CSTAR, MSR_FS_BASE].map(|register| (register, 0));
     let features = core::arch::x86_64::__cpuid_count(7, 0);
     let has = [(features.ebx >> 7, CR4_SMEP), (features.ebx >> 20, CR4_SMAP), (features.ecx >> 2, CR4_UMIP)];
     let control = has.iter().filter(|(present, _)| present & 1 != 0).fold(CR4, |control, (_, bit)| control | bit);

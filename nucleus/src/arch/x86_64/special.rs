@@ -8,7 +8,7 @@ use crate::objects::{Activation, Cpu, SLOW_POINTER};
 use crate::pointer::Ref;
 use core::arch::asm;
 
-const CR0_SWITCHED: u64 = 1 << 3;
+const CR0_TS: u64 = 1 << 3;
 
 /// Operand of an x87 instruction that is executed only to overwrite the x87 pointers.
 static NOTHING: u32 = 0;
@@ -19,7 +19,7 @@ pub fn turn_off() {
     unsafe {
         let cr0: u64;
         asm!("mov {}, cr0", out(reg) cr0, options(nostack, nomem));
-        asm!("mov cr0, {}", in(reg) cr0 | CR0_SWITCHED, options(nostack, nomem));
+        asm!("mov cr0, {}", in(reg) cr0 | CR0_TS, options(nostack, nomem));
     }
 }
 

@@ -86,7 +86,7 @@ pub unsafe extern "C" fn word_entry<S: ServeWord>() -> ! {
         "mov x5, xzr",
         "mov x8, {leave}",
         "svc #0",
-        // Only a return without caller comes back; there is nobody to tell.
+        // Only a return without caller comes back; nobody can receive the error.
         "udf #0",
         whole = sym service_entry::<Whole<S>>,
         serve = sym serve_word::<S>,

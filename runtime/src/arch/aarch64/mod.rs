@@ -46,7 +46,7 @@ pub fn stack_pointer() -> u64 {
     value
 }
 
-/// Tells the compiler that system calls may read and write what `pointer` leads to, although no system
+/// Informs the compiler that system calls may read and write what `pointer` leads to, although no system
 /// call names it. Without this a `&mut` to the message area counts as untouched by them.
 #[inline(always)]
 pub fn expose<T>(pointer: *mut T) {
@@ -63,7 +63,7 @@ pub fn ticks() -> u64 {
     value
 }
 
-/// Tells the CPU that this is a waiting loop.
+/// A hint to the CPU: this is a spin loop.
 pub fn relax() {
     // SAFETY: a hint. (`core::hint::spin_loop` is a barrier here, which does not let others run.)
     unsafe { asm!("yield", options(nomem, nostack, preserves_flags)) };

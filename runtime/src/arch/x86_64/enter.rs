@@ -93,7 +93,7 @@ pub unsafe extern "C" fn word_entry<S: ServeWord>() -> ! {
         "xor r10d, r10d",
         "mov eax, {leave}",
         "syscall",
-        // Only a return without caller comes back; there is nobody to tell.
+        // Only a return without caller comes back; nobody can receive the error.
         "ud2",
         whole = sym service_entry::<Whole<S>>,
         serve = sym serve_word::<S>,

@@ -32,7 +32,7 @@ pub fn stack_pointer() -> u64 {
     value
 }
 
-/// Tells the compiler that system calls may read and write what `pointer` leads to, although no system
+/// Informs the compiler that system calls may read and write what `pointer` leads to, although no system
 /// call names it. Without this a `&mut` to the message area counts as untouched by them.
 #[inline(always)]
 pub fn expose<T>(pointer: *mut T) {
@@ -48,7 +48,7 @@ pub fn ticks() -> u64 {
     unsafe { core::arch::x86_64::_rdtsc() }
 }
 
-/// Tells the CPU that this is a waiting loop.
+/// A hint to the CPU: this is a spin loop.
 pub fn relax() {
     core::hint::spin_loop();
 }
