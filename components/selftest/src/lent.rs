@@ -53,10 +53,7 @@ struct Sender<'a> {
 
 impl World {
     fn new() -> Outcome<Self> {
-        let label = label_of(&Label::of(Level::Star))?;
-        let free = op::account_new_labelled(Entry::OWN, CODE_FRAMES, 0, label.entry()).map_err(text)?;
-        let (page, free) = (Page::of(0), Owned::new(free));
-        page.draw(free.entry())?;
+        let (page, free) = Page::with_account(CODE_FRAMES)?;
         Ok(Self { page, free })
     }
 

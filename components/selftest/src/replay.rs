@@ -130,10 +130,7 @@ fn may_fail(what: &str, answer: Outcome<Answer>) -> Outcome<()> {
 
 impl World {
     fn new() -> Outcome<Self> {
-        let label = label_of(&Label::of(Level::Star))?;
-        let free = op::account_new_labelled(Entry::OWN, CODE_FRAMES, 0, label.entry()).map_err(text)?;
-        let (page, free) = (Page::of(0), Owned::new(free));
-        page.draw(free.entry())?;
+        let (page, free) = Page::with_account(CODE_FRAMES)?;
         Ok(Self { page, free, domains: BTreeMap::new(), ports: BTreeMap::new(), taken: 0, vanished: 0 })
     }
 

@@ -7,6 +7,7 @@ use abi::layout::{ENTRY_BYTES, FREE_START};
 use abi::rights::{MAP_READ, MAP_WRITE};
 use abi::{Control, Error, PAGE_BYTES};
 use alloc::string::String;
+use flow::Level;
 use flow::specification::{Label, Labels};
 use runtime::entry::Owned;
 use runtime::op::{self, LabelFrom};
@@ -40,6 +41,15 @@ impl Page {
     /// That of the maker with this number.
     pub fn of(maker: usize) -> Self {
         Self(OURS + 2 * PAGE_BYTES as u64 * maker as u64)
+    }
+
+    /// That of the first maker, with its memory, and the account of so many frames that pays for code: its label is {★}.
+    pub fn with_account(frames: u64) -> Outcome<(Self, Owned)> {
+        let label = label_of(&Label::of(Level::Star))?;
+        let free = op::account_new_labelled(Entry::OWN, frames, 0, label.entry()).map_err(text)?;
+        let (page, free) = (Self::of(0), Owned::new(free));
+        page.draw(free.entry())?;
+        Ok((page, free))
     }
 
     /// Gets memory for it, which everybody may read, from an account whose label is {★}.

@@ -22,7 +22,7 @@ const IMPATIENT: Duration = Duration::from_millis(300);
 const MORE_PATIENCE: Duration = Duration::from_millis(60);
 /// If nothing was.
 const PATIENT: Duration = Duration::from_secs(5);
-/// Who connected so long before a kill was reported may have lost the connection.
+/// A connection that began up to so long after a kill was reported may be lost.
 const SETTLED: Duration = Duration::from_secs(1);
 /// Between a failure and the next try.
 const PAUSE: Duration = Duration::from_millis(10);
@@ -45,7 +45,7 @@ pub struct Record {
     pub failed: Vec<(Span, String)>,
 }
 
-/// What clients and the one that ends their work know of each other.
+/// State that the clients share with the thread that ends their work.
 #[derive(Default)]
 pub struct Progress {
     over: AtomicBool,
