@@ -76,6 +76,8 @@ pub(crate) struct Rule {
 impl Rule {
     pub(crate) const HIGHER: Self =
         Self::new([[0, 1, 2, 3, 4], [1, 1, 2, 3, 4], [2, 2, 2, 3, 4], [3, 3, 3, 3, 4], [4; 5]]);
+    /// The second level raises the first one, but ★ stays.
+    pub(crate) const RAISED: Self = Self::new([[0; 5], [1, 1, 2, 3, 4], [2, 2, 2, 3, 4], [3, 3, 3, 3, 4], [4; 5]]);
     pub(crate) const LOWER: Self =
         Self::new([[0; 5], [0, 1, 1, 1, 1], [0, 1, 2, 2, 2], [0, 1, 2, 3, 3], [0, 1, 2, 3, 4]]);
 
@@ -332,7 +334,7 @@ impl<M: Memory> Pool<M> {
             }
         }
         parts[part] = changed;
-        self.inner(parts, [None; 2])
+        self.inner(parts, [None; 2], None)
     }
 
     #[inline(never)]
@@ -498,13 +500,13 @@ impl<M: Memory> Pool<M> {
         second: Label,
         effort: &mut u32,
     ) -> Result<Option<Label>, Exhausted> {
-        let walk = Walk::new(task.at, *effort);
-        let mut merger = Merger::new(rule, [first.default, second.default], walk);
+        let Task { at, done } = core::mem::replace(task, Task::NEW);
+        let mut merger = Merger::new(rule, [first.default, second.default], Walk::new(at, *effort));
         let trees = [first.root, second.root].map(Tree::Node);
-        let root = self.combined_part(&mut merger, trees, task.done.root, Place::ROOT)?;
+        let root = self.combined_part(&mut merger, trees, done.root, Place::ROOT);
         *effort = merger.walk.effort.get();
-        self.abandon(task);
-        let made = Label { default: merger.default, root };
+        self.tidy(TIDIED);
+        let made = Label { default: merger.default, root: root? };
         if !merger.walk.has_stopped() {
             return Ok(Some(made));
         }
@@ -512,14 +514,13 @@ impl<M: Memory> Pool<M> {
         Ok(None)
     }
 
-    /// Lets go of what a task has made. That is a path at least: most of it goes at once, so that a step takes less time.
+    /// Lets go of what a task has made.
     pub(crate) fn abandon(&mut self, task: &mut Task) {
-        self.release_later(task.done);
-        self.tidy(if task.done.root.is_some() { 4 } else { TIDIED });
-        *task = Task::NEW;
+        let done = core::mem::replace(task, Task::NEW).done;
+        self.release(done);
     }
 
-    /// `done` is what earlier steps made of both.
+    /// `done` is what earlier steps made of both. It becomes part of the result, or goes: a copy of a label is walked otherwise than the label.
     fn combined_part(
         &mut self,
         merger: &mut Merger<'_>,
@@ -529,7 +530,7 @@ impl<M: Memory> Pool<M> {
     ) -> Result<Option<Id>, Exhausted> {
         let [first, second] = trees;
         if place.end() <= merger.walk.from {
-            return Ok(self.keep_node(done));
+            return Ok(done);
         }
         if !merger.walk.enters(place) {
             return Ok(None);
@@ -544,14 +545,17 @@ impl<M: Memory> Pool<M> {
             rule.keeps[1].has(pairs).then_some(second)
         };
         if let Some(kept) = kept.filter(|kept| self.may_keep(*kept)) {
+            self.release_node(done);
             return self.kept(kept);
         }
         if rule.makes[merger.default as usize].has(pairs) {
+            self.release_node(done);
             return Ok(None);
         }
         if let (Some(one_entries), Some(other_entries)) = (one.entries, other.entries) {
             let (made, levels) = merger.merge([(one_entries, one.levels), (other_entries, other.levels)]);
             let like = [first.node(), second.node()];
+            self.release_node(done);
             return if made.len() <= LEAF { self.leaf(made, levels, like) } else { self.tree(made, place.depth) };
         }
         self.combined_below(merger, trees, done, place)
@@ -569,15 +573,26 @@ impl<M: Memory> Pool<M> {
         if let Some(number) = trees.iter().position(is_leaf) {
             return self.combined_with_leaf(merger, trees, number, done, place);
         }
-        let parts = self.parts(|pool, part| {
+        let mut parts = done.map_or([None; PARTS], |id| self.node(id).parts());
+        for part in 0..PARTS {
             let below = trees.map(|tree| match tree {
                 Tree::Leaf(entries) => Tree::Leaf(place.part_of(entries, part)),
-                Tree::Node(id) => Tree::Node(id.and_then(|id| pool.node(id).part(part))),
+                Tree::Node(id) => Tree::Node(id.and_then(|id| self.node(id).part(part))),
             });
-            let done = done.and_then(|id| pool.node(id).part(part));
-            pool.combined_part(merger, below, done, place.part(part))
-        })?;
-        if merger.walk.has_stopped() { self.unfinished(parts) } else { self.inner(parts, trees.map(Tree::node)) }
+            let made = self.combined_part(merger, below, parts[part].take(), place.part(part));
+            match made {
+                Ok(node) => parts[part] = node,
+                Err(exhausted) => {
+                    self.discard(parts, done);
+                    return Err(exhausted);
+                }
+            }
+        }
+        if merger.walk.has_stopped() {
+            self.unfinished(parts, done)
+        } else {
+            self.inner(parts, trees.map(Tree::node), done)
+        }
     }
 
     /// The same, where the part of this number is a leaf. Its entries are looked at in each part below, while the pool is changed: so they are
@@ -631,7 +646,7 @@ impl<M: Memory> Pool<M> {
             rest = others;
             if count <= LEAF { pool.new_leaf(None, entries, levels) } else { pool.tree(entries, depth + 1) }
         })?;
-        self.inner(parts, [None; 2])
+        self.inner(parts, [None; 2], None)
     }
 
     /// Four parts that are made one after the other, or none.

@@ -3,7 +3,7 @@
 //! A label is a default and the entries that differ from it. These stand in a tree: up to [`LEAF`] entries are a leaf, more are
 //! divided by two bits of what stands for their handles, the highest first. So the same entries always make a tree of the same form, and labels that differ
 //! somewhere share the rest.
-//! Nodes never change. Each knows the levels of its entries, so that most of a tree need not be looked at.
+//! Nodes never change, once they are complete. Each knows the levels of its entries, so that most of a tree need not be looked at.
 //!
 //! **Who pays.** Each node belongs to one owner, whose labels have nodes of that owner alone: nodes of somebody else are copied. So an
 //! owner's memory depends on that owner alone. A copy has the *identity* of what it is a copy of, by which it is known to be the same
@@ -391,25 +391,56 @@ impl<M: Memory> Pool<M> {
         other.filter(|other| self.is_own(*other)).or(one).or(other)
     }
 
-    /// The node with these parts, which it takes over. If one of the nodes `like` has the same it is that one, or a copy of it.
-    pub(crate) fn inner(&mut self, parts: [Option<Id>; PARTS], like: [Option<Id>; 2]) -> Result<Option<Id>, Exhausted> {
-        let made = self.inner_of(parts, like);
+    /// The node with these parts, which it takes over, and with them a node that was [unfinished](Self::unfinished). If one of the nodes `like` has
+    /// the same it is that one, or a copy of it.
+    pub(crate) fn inner(
+        &mut self,
+        parts: [Option<Id>; PARTS],
+        like: [Option<Id>; 2],
+        unfinished: Option<Id>,
+    ) -> Result<Option<Id>, Exhausted> {
+        let made = self.inner_of(parts, like, unfinished);
         if !matches!(made, Ok((_, true))) {
-            self.release_nodes(parts);
+            self.discard(parts, unfinished);
         }
         made.map(|(id, _)| id)
     }
 
-    /// The node with these parts, of which the last ones are not made yet: with few entries it is no leaf, so that its parts are found again.
-    pub(crate) fn unfinished(&mut self, parts: [Option<Id>; PARTS]) -> Result<Option<Id>, Exhausted> {
+    /// The node with these parts, of which the last ones are not made yet: with few entries it is no leaf, so that its parts are found again. Nobody
+    /// else refers to it, so it is the one that was unfinished before, if there is one.
+    pub(crate) fn unfinished(
+        &mut self,
+        parts: [Option<Id>; PARTS],
+        before: Option<Id>,
+    ) -> Result<Option<Id>, Exhausted> {
         if parts == [None; PARTS] {
+            self.discard(parts, before);
             return Ok(None);
         }
-        let made = self.new_inner(None, parts, self.sums(parts));
-        if made.is_err() {
-            self.release_nodes(parts);
+        // No leaf.
+        let sums = (2, 0, Levels::NONE);
+        match before {
+            Some(id) => self.set_content(id, &words(parts), sums),
+            None => {
+                let made = self.new_inner(None, parts, sums);
+                if made.is_err() {
+                    self.release_nodes(parts);
+                }
+                return made.map(Some);
+            }
         }
-        made.map(Some)
+        Ok(before)
+    }
+
+    /// Lets go of parts, and of the unfinished node that they were made for, if there is one.
+    pub(crate) fn discard(&mut self, parts: [Option<Id>; PARTS], unfinished: Option<Id>) {
+        match unfinished {
+            Some(id) => {
+                self.set_content(id, &words(parts), (2, 0, Levels::NONE));
+                self.release_node(unfinished);
+            }
+            None => self.release_nodes(parts),
+        }
     }
 
     /// Nodes, entries and levels of a node with these parts.
@@ -427,12 +458,16 @@ impl<M: Memory> Pool<M> {
         parts: [Option<Id>; PARTS],
         (nodes, count, levels): (u32, u32, Levels),
     ) -> Result<Id, Exhausted> {
-        let words = parts.map(|part| part.map_or(0, |part| part.number().into()));
-        self.made(same, &words, nodes, count, levels)
+        self.made(same, &words(parts), nodes, count, levels)
     }
 
     /// The node of [`Self::inner`], and whether it has taken the parts over.
-    fn inner_of(&mut self, parts: [Option<Id>; PARTS], like: [Option<Id>; 2]) -> Result<(Option<Id>, bool), Exhausted> {
+    fn inner_of(
+        &mut self,
+        parts: [Option<Id>; PARTS],
+        like: [Option<Id>; 2],
+        unfinished: Option<Id>,
+    ) -> Result<(Option<Id>, bool), Exhausted> {
         let (nodes, count, levels) = self.sums(parts);
         if count as usize <= LEAF {
             return Ok((self.joined(parts, levels, like)?, false));
@@ -443,7 +478,14 @@ impl<M: Memory> Pool<M> {
         if let Some(same) = same.filter(|same| self.is_own(*same)) {
             return Ok((self.keep_node(Some(same)), false));
         }
-        self.new_inner(same, parts, (nodes, count, levels)).map(|made| (Some(made), true))
+        let Some(id) = unfinished else {
+            return self.new_inner(same, parts, (nodes, count, levels)).map(|made| (Some(made), true));
+        };
+        self.set_content(id, &words(parts), (nodes, count, levels));
+        if let Some(same) = same {
+            self.memory.node_mut(id).identity = self.node(same).identity;
+        }
+        Ok((unfinished, true))
     }
 
     #[inline(never)]
@@ -496,10 +538,21 @@ impl<M: Memory> Pool<M> {
         node.identity = identity;
         node.next = None;
         node.uses = 1;
+        self.set_content(id, content, (nodes, count, levels));
+        Ok(id)
+    }
+
+    /// Writes words, nodes, entries and levels of a node that nobody else knows yet.
+    fn set_content(&mut self, id: Id, words: &[u64], (nodes, count, levels): (u32, u32, Levels)) {
+        let node = self.memory.node_mut(id);
         node.nodes = nodes;
         node.count = count;
         node.levels = levels;
-        node.words[..content.len()].copy_from_slice(content);
-        Ok(id)
+        node.words[..words.len()].copy_from_slice(words);
     }
+}
+
+/// Parts as words of a node.
+fn words(parts: [Option<Id>; PARTS]) -> [u64; PARTS] {
+    parts.map(|part| part.map_or(0, |part| part.number().into()))
 }

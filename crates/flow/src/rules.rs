@@ -184,6 +184,11 @@ impl Work {
         self.combined(pool, rule, label, Label::of(label.default))
     }
 
+    /// `label ⊔ (by ⊓ label★)`: the label raised by another one, but owned handles stay so.
+    fn raised<M: Memory>(&mut self, pool: &mut Pool<M>, label: Label, by: Label) -> Result<Label, Stop> {
+        self.combined(pool, &Rule::RAISED, label, by)
+    }
+
     /// `label ⊓ of★`: the label, but ★ where `of` has ownership.
     fn but_owned<M: Memory>(&mut self, pool: &mut Pool<M>, label: Label, of: Label) -> Result<Label, Stop> {
         let owned = self.mapped(pool, of, &OWNED)?;
@@ -394,6 +399,16 @@ pub fn delivery<M: Memory>(
     if !is_taken {
         return Ok(Delivery::Refused);
     }
+    if optional.decontaminate_send == Label::of(Level::Three) {
+        let is_no_taint = work.is_no_taint(pool, effective, receiver.send)?;
+        let send = match is_no_taint {
+            true => receiver.send,
+            false if receiver.is_explicit => return Ok(Delivery::Refused),
+            false => work.raised(pool, receiver.send, effective)?,
+        };
+        let stays = is_no_taint && work.is_below(pool, receive, receiver.receive)?;
+        return Ok(if stays { Delivery::Taken } else { Delivery::Changes(pool.keep(send), pool.keep(receive)) });
+    }
     let less = work.lower(pool, receiver.send, optional.decontaminate_send)?;
     let taint = work.but_owned(pool, effective, receiver.send)?;
     if receiver.is_explicit && !work.is_below(pool, taint, less)? {
@@ -454,8 +469,7 @@ pub fn admit<M: Memory>(
     } else if caller.is_explicit || !work.is_no_taint(pool, caller.send, callee.send)? {
         Ok(Admission::Refused)
     } else {
-        let back = work.but_owned(pool, callee.send, caller.send)?;
-        let raised = work.higher(pool, caller.send, back)?;
+        let raised = work.raised(pool, caller.send, callee.send)?;
         // The raised caller must be one that may call.
         let may_call = work.is_below(pool, raised, callee.receive)? && work.is_below(pool, raised, portal)?;
         Ok(if may_call { Admission::Raised(pool.keep(raised)) } else { Admission::Refused })
@@ -500,8 +514,7 @@ pub fn observe<M: Memory>(
     if domain.is_explicit && !work.is_no_taint(pool, object, domain.send)? {
         return Ok(None);
     }
-    let taint = work.but_owned(pool, object, domain.send)?;
-    let send = work.higher(pool, domain.send, taint)?;
+    let send = work.raised(pool, domain.send, object)?;
     Ok(Some(pool.keep(send)))
 }
 
@@ -510,10 +523,15 @@ pub fn may_change_plain<M: Memory>(pool: &Pool<M>, domain: &Labels) -> bool {
     !pool.has(domain.send, Level::Two) && !pool.has(domain.send, Level::Three)
 }
 
-/// Whether a domain may observe and change an object of the label {1}, and that does not taint it. That takes no search.
-pub fn may_use_plain<M: Memory>(pool: &Pool<M>, domain: &Labels) -> bool {
+/// A domain's rights to an object of the label {1}: observe it without taint, change it. That takes no search.
+pub fn plain_rights<M: Memory>(pool: &Pool<M>, domain: &Labels) -> (bool, bool) {
     let accepts = !pool.has(domain.receive, Level::Star) && !pool.has(domain.receive, Level::Zero);
-    accepts && may_change_plain(pool, domain) && !pool.has(domain.send, Level::Zero)
+    (accepts && !pool.has(domain.send, Level::Zero), may_change_plain(pool, domain))
+}
+
+/// Whether a domain has both.
+pub fn may_use_plain<M: Memory>(pool: &Pool<M>, domain: &Labels) -> bool {
+    plain_rights(pool, domain) == (true, true)
 }
 
 /// The caller's rights to a thing of this label, for a server that judges by itself: observe it, change it.
@@ -625,8 +643,7 @@ pub fn inherit_plain(maker: &Labels) -> Option<Labels> {
 
 /// A send label that was raised by a label: owned handles stay so.
 pub fn raised<M: Memory>(pool: &mut Pool<M>, work: &mut Work, send: Label, by: Label) -> Result<Label, Stop> {
-    let taint = work.but_owned(pool, by, send)?;
-    let raised = work.higher(pool, send, taint)?;
+    let raised = work.raised(pool, send, by)?;
     Ok(pool.keep(raised))
 }
 

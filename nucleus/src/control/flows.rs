@@ -327,8 +327,8 @@ enum Look {
 fn advance(domain: Ref<Domain>, labelled: Ref<Labelled>) -> Result<(), Stop> {
     let Some(next) = labelled.next.get() else { return Ok(()) };
     let stage = labelled.stage.get();
-    // All shared objects have label {1}: still usable.
-    let shares_on = || stage.done == 0 && !domain.shares_labelled.get() && labels::may_use_plain(domain, &next);
+    // All shared objects have label {1}, and may be used as before.
+    let shares_on = || stage.done == 0 && !domain.shares_labelled.get() && labels::keeps_plain(domain, &next);
     let look = match stage.part {
         Part::Table | Part::Reads | Part::Pages if shares_on() => Look::Over,
         Part::Messages => lent::end_step(labelled).map(|()| Look::Over)?,
@@ -442,8 +442,8 @@ fn look_at_table(domain: Ref<Domain>, done: u64) -> Look {
     Look::Past(done + ENTRIES)
 }
 
-/// Unshared pages that a step skips.
-const PAGES_PASSED: u64 = 16;
+/// Unshared pages, and missing page tables, that a step skips.
+const PLACES_PASSED: usize = 16;
 
 /// Write-protects pages that the domain may no longer write; a page that it may no longer read forbids the change.
 fn look_at_page(
@@ -453,21 +453,18 @@ fn look_at_page(
 ) -> Result<Look, Stop> {
     let protects = matches!(part, Part::Pages);
     let mut page = address;
-    while page < address + PAGES_PASSED * PAGE {
-        if page >= USER_END {
-            return Ok(Look::Over);
-        }
-        if page == ARCHIVE {
+    for _ in 0..PLACES_PASSED {
+        let unmapped = match page {
+            USER_END.. => return Ok(Look::Over),
             // All may read it, and none can write it.
-            return Ok(Look::Past(page + ARCHIVE_BYTES));
-        }
-        // Windows close with the calls that are cut off.
-        if page == WINDOWS {
-            return Ok(Look::Past(WINDOWS_END));
-        }
-        let unmapped = space::unmapped_pages(domain, page);
+            ARCHIVE => ARCHIVE_BYTES / PAGE,
+            // Windows close with the calls that are cut off.
+            WINDOWS => (WINDOWS_END - WINDOWS) / PAGE,
+            _ => space::unmapped_pages(domain, page),
+        };
         if unmapped != 0 {
-            return Ok(Look::Past(page + unmapped * PAGE));
+            page += unmapped * PAGE;
+            continue;
         }
         if let Some(Shown { label, is_alone: false, is_writable }) = mapping::shown(domain, page) {
             if page != address {

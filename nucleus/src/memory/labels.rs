@@ -286,6 +286,15 @@ pub fn may_use_plain(domain: Ref<Domain>, labels: &Labels) -> bool {
     with(domain.held(), domain.account, |pool| rules::may_use_plain(pool, labels))
 }
 
+/// Whether the domain could do with these labels whatever it may do now with objects of the label {1}.
+#[inline(never)]
+pub fn keeps_plain(domain: Ref<Domain>, next: &Labels) -> bool {
+    with(domain.held(), domain.account, |pool| {
+        let [now, next] = [&domain.labels(), next].map(|labels| rules::plain_rights(pool, labels));
+        now.0 <= next.0 && now.1 <= next.1
+    })
+}
+
 /// Whether the domain may change objects with the label {1}.
 #[inline(never)]
 pub fn may_change_plain(domain: Ref<Domain>) -> bool {
