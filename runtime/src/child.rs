@@ -1,6 +1,7 @@
 //! Programs that we load: nobody else can wait for them or end them.
 
 use idl::{Delegate, Delegated, Failure};
+use loader::StartupError;
 use protocols::process::{ChildClient, ProcessError};
 
 use crate::connection::Direct;
@@ -9,6 +10,14 @@ use crate::thread;
 
 /// How long a wait rests that found no room, in nanoseconds.
 const PAUSE: u64 = 20_000_000;
+
+/// The refusal of a program whose startup data cannot be written.
+pub const fn not_written(error: StartupError) -> ProcessError {
+    match error {
+        StartupError::BadText => ProcessError::ZeroByte,
+        _ => ProcessError::TooLong,
+    }
+}
 
 /// A program that we loaded. If this goes, it goes on, and nobody knows how it ends.
 #[derive(Debug)]

@@ -179,7 +179,7 @@ pub const ALL: &[Case] = &[
     Case::refusal("child-return", "a thread that was never called returns", Error::NoCaller, || {
         status(Child::new()?.calls(layout::RETURN as u64, [0; 6]))
     }),
-    Case::refusal("account-deep", "an account in an account in an account …", Error::TooNested, || {
+    Case::refusal("account-deep", "an account in an account in an account …", Error::AccountsTooNested, || {
         let mut accounts = Vec::new();
         let error = loop {
             let parent = accounts.last().map_or(Entry::ACCOUNT, Owned::entry);

@@ -44,7 +44,9 @@ fn none() -> Result<String, String> {
     expect("an input", input.as_str(), "a stream cannot be given to it: file:/none: no such file or directory")?;
     let program = cause(Command::new(&["none"]).run());
     expect("a program", program.as_str(), "no such program")?;
-    Ok(String::from("both refused"))
+    let zero = cause(Command::new(&["echo", "a\0b"]).run());
+    expect("a zero byte", zero.as_str(), "an argument or a variable has a zero byte")?;
+    Ok(String::from("all refused"))
 }
 
 fn shared() -> Result<String, String> {

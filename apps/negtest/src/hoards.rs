@@ -54,15 +54,15 @@ pub const ALL: &[Case] = &[
 /// Tickets that a program may have.
 const TICKETS: usize = 8;
 
-/// Takes tickets until they are refused; gives how many those were.
-fn take() -> Result<usize, String> {
+/// Takes tickets until they are refused; gives how many those were, and why the next one was refused.
+fn take() -> Result<(usize, Sigma0Error), String> {
     let memory = Sigma0Client(Direct(Entry::SIGMA0));
     let account = Owned::new(op::account_new(Entry::OWN, 0).map_err(|error| error.to_string())?);
     let mut taken = 0;
     loop {
         match memory.manage_account(Delegate::entry(account.entry().0, rights::ALL)) {
             Ok(_) => taken += 1,
-            Err(Failure::Refused(Sigma0Error::Full)) => return Ok(taken),
+            Err(Failure::Refused(error)) => return Ok((taken, error)),
             Err(error) => return Err(error.to_string()),
         }
     }
@@ -70,7 +70,9 @@ fn take() -> Result<usize, String> {
 
 fn tickets() -> Result<String, String> {
     match (take()?, take()?) {
-        (TICKETS, 0) => Ok(format!("refused after {TICKETS}, which stay: {}", idl::Code::text(Sigma0Error::Full))),
+        ((TICKETS, Sigma0Error::Full), (0, Sigma0Error::Full)) => {
+            Ok(format!("refused after {TICKETS}, which stay: {}", idl::Code::text(Sigma0Error::Full)))
+        }
         other => Err(format!("{other:?} of {TICKETS}")),
     }
 }
@@ -94,8 +96,9 @@ fn all_tickets() -> Result<String, String> {
     let made = (0..PROGRAMS).map(|_| launch::Process::small("greedy", &["--tickets"]));
     let _greedy = made.collect::<Result<Vec<_>, _>>()?;
     pause();
-    if take()? != 0 {
-        return Err("they did not take all".to_string());
+    let none = take()?;
+    if none != (0, Sigma0Error::AllGiven) {
+        return Err(format!("they did not take all: {none:?}"));
     }
     for round in 0..10 {
         let domains = inspect::domains().map_err(|error| error.to_string())?;

@@ -352,7 +352,7 @@ fn lowered() -> Result<String, String> {
     one.has(handle, TWO, ONE)?;
     expect("what it owns", one.ask(HANDLE, 0, 0).map(|handle| one.has(handle, STAR, TWO)), Ok(Ok(())))?;
     let unknown = Child::new().map_err(text)?.calls(operations::LABEL as u64, [99, 0, 0, 0, 0, 0])?;
-    expect("no such way", unknown, Error::BadArgument as u64)?;
+    expect("no such way", unknown, Error::NoSuchWay as u64)?;
     one.end()?;
     op::label_send(handle, ONE).map_err(text)?;
     Ok(format!("refused: {}", Error::NotOwned))

@@ -20,7 +20,7 @@ pub const ALL: &[Case] = &[
         traverse(layout::MAX_TABLE_ENTRIES - 1)
     }),
     Case::refusal("fill-beyond", "an entry beyond all tables", Error::BadIndex, || fill(layout::MAX_TABLE_ENTRIES)),
-    Case::refusal("fill-reserved", "an entry among the kernel operations", Error::Occupied, || {
+    Case::refusal("fill-reserved", "an entry among the kernel operations", Error::ReservedIndex, || {
         fill(layout::PAGE_FAULT[0] - 1)
     }),
     Case::refusal("huge-index", "portal index that overflows when multiplied", Error::BadIndex, || {

@@ -26,26 +26,32 @@ const SECOND: u64 = 2;
 
 /// All of them, with the error that is right.
 pub const ALL: &[Case] = &[
-    Case::refusal("slice-long", "a slice longer than the domain's longest", Error::AboveOwn, || {
+    Case::refusal("slice-long", "a slice longer than the domain's longest", Error::SliceTooLong, || {
         schedule(Entry(0), Schedule { priority: HIGHEST, slice: LONGEST + 1 })
     }),
-    Case::refusal("slice-thread", "a thread with a slice longer than the domain's longest", Error::AboveOwn, || {
-        thread_in(Entry::DOMAIN, Schedule { priority: 0, slice: LONGEST + 1 })
-    }),
-    Case::refusal("slice-child", "a thread of another domain with a slice longer than ours", Error::AboveOwn, || {
-        with_victim(|victim| thread_in(victim, Schedule { priority: 0, slice: LONGEST + 1 }))
-    }),
-    Case::refusal("slice-bound", "a child's slices bounded below what it asks for", Error::AboveOwn, || {
+    Case::refusal(
+        "slice-thread",
+        "a thread with a slice longer than the domain's longest",
+        Error::SliceTooLong,
+        || thread_in(Entry::DOMAIN, Schedule { priority: 0, slice: LONGEST + 1 }),
+    ),
+    Case::refusal(
+        "slice-child",
+        "a thread of another domain with a slice longer than ours",
+        Error::SliceTooLong,
+        || with_victim(|victim| thread_in(victim, Schedule { priority: 0, slice: LONGEST + 1 })),
+    ),
+    Case::refusal("slice-bound", "a child's slices bounded below what it asks for", Error::SliceTooLong, || {
         with_victim(|victim| {
             op::domain_set_max_slice(victim, 999)?;
             thread_in(victim, Schedule { priority: 0, slice: 999 })?;
             thread_in(victim, LOW)
         })
     }),
-    Case::refusal("slice-more", "a domain's longest slice set above the setter's", Error::AboveOwn, || {
+    Case::refusal("slice-more", "a domain's longest slice set above the setter's", Error::SliceTooLong, || {
         with_victim(|victim| op::domain_set_max_slice(victim, u64::from(LONGEST) + 1))
     }),
-    Case::refusal("slice-own", "the own longest slice raised again", Error::AboveOwn, || {
+    Case::refusal("slice-own", "the own longest slice raised again", Error::SliceTooLong, || {
         let child = Child::new()?;
         op::domain_set_max_slice(child.entry(), 1_000)?;
         status(child.calls(abi_op::DOMAIN_SET as u64, [0, abi_op::SET_MAX_SLICE, 1_001, 0, 0, 0]))
@@ -68,7 +74,7 @@ pub const ALL: &[Case] = &[
         let after = op::thread_schedule(Entry::OWN, Schedule { priority: HIGHEST, slice: LONGEST })?;
         if before.priority == after.priority { refused } else { Ok(()) }
     }),
-    Case::refusal("raise-other", "a thread raised above the caller's highest priority", Error::AboveOwn, || {
+    Case::refusal("raise-other", "a thread raised above the caller's highest priority", Error::PriorityTooHigh, || {
         with_victim(|victim| {
             let thread = Owned::new(new_thread(victim, LOW)?);
             let child = Child::new()?;
@@ -86,7 +92,7 @@ pub const ALL: &[Case] = &[
         });
         tried.map_or_else(|error| Ok(format!("refused: {error}")), |()| Err("not refused".to_string()))
     }),
-    Case::refusal("ceiling-high", "a portal with a ceiling above the highest priority", Error::AboveOwn, || {
+    Case::refusal("ceiling-high", "a portal with a ceiling above the highest priority", Error::PriorityTooHigh, || {
         with_portal(u64::from(HIGHEST) + 1)
     }),
     Case::refusal("ceiling-none", "a portal with a ceiling that is no priority", Error::BadArgument, || {

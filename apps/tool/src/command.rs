@@ -11,6 +11,7 @@ use runtime::abi::info::status;
 use runtime::abi::layout::FIRST_FREE;
 use runtime::abi::{Error, PAGE_BYTES, rights};
 pub use runtime::child::Child;
+use runtime::child::not_written;
 use runtime::connection::Direct;
 use runtime::idl::{Delegate, Failure};
 use runtime::pipes::{self, PIPES};
@@ -124,7 +125,7 @@ impl<'a> Command<'a> {
             Err(_) => {
                 // The path and the call's own words must fit the same message.
                 long.resize(PAGE_BYTES - 512, 0);
-                let used = self.launch(&mut long).map_err(|_| Failure::Refused(ProcessError::TooLong))?;
+                let used = self.launch(&mut long).map_err(|error| Failure::Refused(not_written(error)))?;
                 &long[..used]
             }
         };

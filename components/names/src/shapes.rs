@@ -72,7 +72,7 @@ fn report(specification: &str, error: abi::Error) {
     match Specification::parse(specification.as_bytes()) {
         Err(refusal) => log!("no shape of {specification:.MAX_BYTES$}: {refusal}"),
         Ok(_) if error == abi::Error::NotOffered => {
-            log!("no shape of {specification:.MAX_BYTES$}: m, another one with o, or code above 1,024 bytes");
+            log!("no shape of {specification:.MAX_BYTES$}: m, or another one with o");
         }
         Ok(_) => log!("no shape of {specification:.MAX_BYTES$}: {error}"),
     }

@@ -216,8 +216,8 @@ fn sigma0() -> Sigma0Client<Direct> {
 /// Of what the program's own account pays for.
 fn nucleus(error: Error) -> ProcessError {
     match error {
-        Error::TableFull => ProcessError::TooMany,
-        Error::AccountThreads | Error::NoThreads | Error::NoDomains => ProcessError::TooManyThreads,
+        Error::TableFull | Error::NoDomains => ProcessError::TooMany,
+        Error::AccountThreads | Error::NoThreads => ProcessError::TooManyThreads,
         Error::AccountExhausted => ProcessError::TooSmall,
         Error::NoFrames => ProcessError::NoMemory,
         error => failed("the nucleus", error),
@@ -239,7 +239,7 @@ fn cpus(error: Error) -> ProcessError {
 
 fn memory(error: Failure<Sigma0Error>) -> ProcessError {
     match error {
-        Failure::Refused(Sigma0Error::Full) => ProcessError::TooMany,
+        Failure::Refused(Sigma0Error::Full | Sigma0Error::AllGiven) => ProcessError::TooMany,
         Failure::Refused(Sigma0Error::AccountExhausted) => ProcessError::TooSmall,
         Failure::Refused(Sigma0Error::NoFrames) => ProcessError::NoMemory,
         error => failed("sigma0", error),

@@ -239,7 +239,7 @@ fn of_component(number: u64) -> Result<Vec<u64>, ProcessError> {
     let mut bytes = [0; MAX_COMPARTMENTS * size_of::<u64>()];
     let reported = ParentClient(Direct(Entry::PARENT)).compartments_of(number, &mut bytes);
     let reported = reported.map_err(|error| match error {
-        Failure::Refused(_) => ProcessError::NoSuchDomain,
+        Failure::Refused(ParentError::NoSuchComponent) => ProcessError::NoSuchDomain,
         error => child::failed("roottask", error),
     })?;
     let reported = reported.min(bytes.len());

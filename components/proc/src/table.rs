@@ -236,8 +236,8 @@ pub fn prepare<R>(number: u64, work: impl FnOnce(&mut Child) -> Result<R, Proces
     let index = table.find(number).ok_or(ProcessError::NoSuchProcess)?;
     match &mut table.processes[index].state {
         State::Running(child) if child.is_new() => work(child),
-        State::Running(_) => Err(ProcessError::Runs),
-        _ => Err(ProcessError::NoSuchProcess),
+        State::Ended(..) => Err(ProcessError::HasEnded),
+        State::Running(_) | State::Starting => Err(ProcessError::Runs),
     }
 }
 

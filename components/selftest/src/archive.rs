@@ -73,7 +73,7 @@ fn passed_on() -> Result<(), &'static str> {
     let before = frames()?;
     let reader = domain()?;
     for rights in [MAP_WRITE, MAP_GRANT, MAP_GRANT | MAP_WRITE, MAP_GRANT | MAP_EXECUTE] {
-        refused(map(reader.entry(), ARCHIVE, PLACE, rights), Error::PageRights, "it went on with too many rights")?;
+        refused(map(reader.entry(), ARCHIVE, PLACE, rights), Error::ArchivePage, "it went on with too many rights")?;
     }
     map(reader.entry(), ARCHIVE, PLACE, MAP_READ).map_err(|_| "it does not go on for reading")?;
     map(reader.entry(), ARCHIVE, PLACE + PAGE, MAP_READ | MAP_EXECUTE).map_err(|_| "nor for executing")?;

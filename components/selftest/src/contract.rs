@@ -3,7 +3,7 @@
 //! that is taken, and none when the table is full: nobody writes those cases by hand. Bounds are tried at the last value that is allowed
 //! and the first that is refused, and what goes on in steps with more things than a step takes.
 
-use abi::layout::{FIRST_FREE, FREE_START, MAX_TABLE_ENTRIES, PROGRAM_START};
+use abi::layout::{FIRST_FREE, FREE_START, MAX_TABLE_ENTRIES, PAGE_FAULT, PROGRAM_START};
 use abi::op::{self as numbers, OperandKind, Operation};
 use abi::rights::{ALL, COPY, Kind, MAP_EXECUTE, MAP_GRANT, MAP_READ, MAP_WRITE, UNMAP_SELF, USE};
 use abi::{Control, Error, MAX_DERIVATION, NEVER, info};
@@ -331,6 +331,8 @@ fn taken(case: &Case<'_>) -> Result<usize, &'static str> {
     if lacks_ports(case) {
         return Ok(0);
     }
+    let reserved = [(1, Error::ReservedIndex), (PAGE_FAULT[0] as u64 - 1, Error::ReservedIndex)];
+    refused(case, reserved)?;
     refused(case, [(INSIDE, Error::Occupied), (u64::MAX, Error::BadIndex), (MAX_TABLE_ENTRIES as u64, Error::BadIndex)])
 }
 
@@ -448,10 +450,14 @@ fn ends(
 const HIGHEST: u64 = 18;
 
 fn priorities() -> Result<(), &'static str> {
-    use Error::{AboveOwn, BadArgument};
+    use Error::{BadArgument, PriorityTooHigh};
     let last = abi::MAX_PRIORITY as u64;
-    let of_caller =
-        [(HIGHEST, Ok(())), (HIGHEST + 1, Err(AboveOwn)), (last, Err(AboveOwn)), (last + 1, Err(BadArgument))];
+    let of_caller = [
+        (HIGHEST, Ok(())),
+        (HIGHEST + 1, Err(PriorityTooHigh)),
+        (last, Err(PriorityTooHigh)),
+        (last + 1, Err(BadArgument)),
+    ];
     let far = (u64::MAX, Err(BadArgument));
     let [a, b, c, d] = of_caller;
     let all = [a, b, c, d, far];
@@ -472,7 +478,7 @@ fn priorities() -> Result<(), &'static str> {
     ends(
         "a thread of a lower domain",
         (numbers::THREAD_NEW, new, 4),
-        &[(4 | SCHEDULE, Err(AboveOwn)), (3 | SCHEDULE, Ok(()))],
+        &[(4 | SCHEDULE, Err(PriorityTooHigh)), (3 | SCHEDULE, Ok(()))],
     )
 }
 
@@ -490,7 +496,7 @@ fn bounds() -> Result<(), &'static str> {
     ends("a longest slice", (numbers::DOMAIN_SET, [VICTIM, numbers::SET_MAX_SLICE, 0, 0, 0, 0], 2), &slices)?;
     let rights = [(ALL.into(), Ok(())), (u8::MAX.into(), Ok(())), bad(1 << 8), bad(u64::MAX)];
     ends("rights of a copy", (numbers::ENTRY_COPY, [0, SEMAPHORE, 0, FILLED, 0, 0], 4), &rights)?;
-    let what = [bad(numbers::ACTIVATION_TEAR + 1), bad(1 << 32), bad(u64::MAX)];
+    let what = [numbers::ACTIVATION_TEAR + 1, 1 << 32, u64::MAX].map(|value| (value, Err(Error::NoSuchWay)));
     ends("a property of an activation", (numbers::ACTIVATION_SET, [0; 6], 0), &what)?;
     let flags = [(0, Ok(())), bad(2), bad(1 << 63)];
     ends("flags of a service", (numbers::SERVICE_NEW, [0, PROGRAM_START, 0, FILLED, 0, 0], 2), &flags)?;

@@ -129,7 +129,7 @@ fn positions() -> Result<(), &'static str> {
     let (found, _) = portal(NEVER).map_err(text)?;
     hold(found.from == own, "not the newest domain")?;
     let unknown = op::info(Entry::SPECIAL, info::LOG_REFUSED + 1, 0, |_, _| ());
-    hold(unknown == Err(Error::BadArgument), "a list that there is not")
+    hold(unknown == Err(Error::NoSuchWay), "a list that there is not")
 }
 
 /// To change what all domains have in common takes more than to write.

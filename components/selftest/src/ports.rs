@@ -161,7 +161,7 @@ fn refusals() -> Result<(), &'static str> {
     port::send(sends.entry(), &[&5u64.to_le_bytes()], &NONE).map_err(text)?;
     hold(take_until(receives.entry(), 0) == Ok((0, 5)), "copies do not do what they are for")?;
     let semaphore = Owned::new(op::semaphore_new(Entry::OWN, 0).map_err(text)?);
-    hold(port::send(semaphore.entry(), &[&[1]], &NONE) == Err(Error::BadArgument), "a semaphore takes bytes")?;
+    hold(port::send(semaphore.entry(), &[&[1]], &NONE) == Err(Error::NoSuchWay), "a semaphore takes bytes")?;
     hold(port::send(Entry::SPECIAL, &[], &NONE) == Err(Error::WrongKind), "the machine is a port")?;
     // Labels of a message are entries like others.
     let with = |label| Options { verify: Some(label), ..NONE };

@@ -40,7 +40,7 @@ fn too_long() -> Result<(), &'static str> {
     for specification in [FITS, "npkwb>tb", "npwkgb>tbg", "nptttbw>tttbx8x4", "npwtttb>tttttttb"] {
         let made = match shape(specification) {
             Ok(shape) => shape,
-            Err(Error::NotOffered) if specification != FITS => continue,
+            Err(Error::CodeTooLong) if specification != FITS => continue,
             Err(other) => return Err(text(other)),
         };
         let mut all = op::records::<info::Shape>(Entry::SPECIAL).filter_map(Result::ok);

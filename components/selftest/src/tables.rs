@@ -75,7 +75,7 @@ fn not_there() -> Result<(), &'static str> {
         hold(op::entry_info(victim.entry(), Entry(index)) == Err(Error::BadIndex), "there is an entry")?;
         hold(put(&semaphore, &victim, index) == Err(Error::BadIndex), "it can be filled")?;
     }
-    hold(put(&semaphore, &victim, op_free()) == Err(Error::Occupied), "the page of the operations can be filled")?;
+    hold(put(&semaphore, &victim, op_free()) == Err(Error::ReservedIndex), "the page of the operations can be filled")?;
     hold(frames()? == before, "to look cost a frame")
 }
 

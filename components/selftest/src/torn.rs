@@ -14,7 +14,7 @@ use runtime::{Entry, message, op, table};
 
 use crate::arch::children;
 use crate::check::{Check, frames, hold};
-use crate::raw;
+use crate::{devices, raw};
 
 pub const CHECKS: &[Check] = &[
     ("torn pages change their owner within a call, and the owner pays for them", there_and_back),
@@ -164,7 +164,7 @@ fn refused() -> Result<(), &'static str> {
         (at | (MAX_TORN as u64 + 1), Error::BadArgument),
         (at | 0xfff, Error::BadArgument),
         (0x3900_0000 | 1, Error::NotMapped),
-        (layout::PROGRAM_START | 1, Error::PageRights),
+        (layout::PROGRAM_START | 1, Error::ArchivePage),
         (layout::MESSAGE_START | 1, Error::Reserved),
         (layout::WINDOWS | 1, Error::Reserved),
         (layout::USER_END | 1, Error::BadAddress),
@@ -172,6 +172,9 @@ fn refused() -> Result<(), &'static str> {
     ] {
         hold(keeper.call(pages, 0) == Err(error), "pages that cannot go")?;
     }
+    devices::show()?;
+    hold(keeper.call(devices::SHOWN | 1, 0) == Err(Error::Registers), "registers of a device go")?;
+    devices::take_back(devices::SHOWN)?;
     // SAFETY: it may be read there.
     unsafe { op::map(keeper.domain.entry(), at, THERE + 0x10_0000, 0, MAP_READ) }.map_err(text)?;
     hold(keeper.call(at | 1, 0) == Err(Error::Shared), "a page that is shared")?;

@@ -340,7 +340,7 @@ fn many() -> Result<(), &'static str> {
         });
         match caller {
             Ok(caller) => callers.push(caller),
-            Err(Error::TooManyActivations) => break,
+            Err(Error::TooManyForWindows) => break,
             Err(error) => return Err(text(error)),
         }
         until(&CAME, (callers.len() as u64).min(8))?;
@@ -400,11 +400,11 @@ fn slots() -> Result<(), &'static str> {
         }
         let outcome = service(&domain, 0, shape.entry()).map(drop);
         if first > SLOTS {
-            hold(outcome == Err(Error::TooManyActivations), "a service with 33 activations")?;
+            hold(outcome == Err(Error::TooManyForWindows), "a service with 33 activations")?;
             activation_in(domain.entry()).map_err(text)?;
         } else {
             hold(outcome.is_ok(), "a service with 32 activations")?;
-            hold(activation_in(domain.entry()) == Err(Error::TooManyActivations), "33 activations with a service")?;
+            hold(activation_in(domain.entry()) == Err(Error::TooManyForWindows), "33 activations with a service")?;
         }
     }
     hold(frames()? == before, "frames were lost")

@@ -9,7 +9,7 @@ use idl::Failure;
 use loader::startup::{self, Contents};
 use protocols::file::FileError;
 use protocols::process::{KEPT, ProcessClient, ProcessError};
-use runtime::child::Child;
+use runtime::child::{Child, not_written};
 use runtime::connection::{Connection, Given};
 use runtime::label;
 use runtime::stream::FILE_SYSTEM;
@@ -261,7 +261,7 @@ pub fn spawn(state: &State, launch: &Launch<'_>) -> Result<Child, NotStarted> {
         let arguments = launch.words.iter().map(String::as_str);
         let used =
             startup::write(&mut page, &contents, arguments, environment.iter().map(String::as_str), launch.portals())
-                .map_err(|_| NotStarted::Other(alloc::format!("{command}: {}", ProcessError::TooLong)))?;
+                .map_err(|error| NotStarted::Other(alloc::format!("{command}: {}", not_written(error))))?;
         start(path, &page[..used], launch).map_err(|error| not_started(path, launch, error))
     };
     for path in paths(state, command) {

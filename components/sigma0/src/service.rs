@@ -77,7 +77,7 @@ impl Sigma0Server for Service {
             if !account.is(Kind::Account, WRITE) {
                 return Err(Sigma0Error::NotAnAccount);
             }
-            tickets::take(badge, account).ok_or(Sigma0Error::Full)
+            tickets::take(badge, account)
         });
         ticket.inspect_err(|_| tickets::remove(account))
     }

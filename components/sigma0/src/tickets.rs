@@ -19,7 +19,7 @@ use abi::{Error, PAGE_BYTES};
 use core::ops::Range;
 use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::{AtomicU16, AtomicU64, AtomicUsize};
-use protocols::sigma0::{FEWEST_TICKETS, MOST_TICKETS};
+use protocols::sigma0::{FEWEST_TICKETS, MOST_TICKETS, Sigma0Error};
 use runtime::{Entry, op, program, table};
 
 /// Places of tickets that `roottask` makes: for components, itself, and the vault. Behind them lie those that components make
@@ -116,22 +116,25 @@ pub fn is_roottask(badge: u64) -> bool {
     badge == 0 || get(badge).is_some_and(|(_, own)| own.owner.load(Relaxed) == NOBODY)
 }
 
-/// Makes a ticket for an account that `owner` presented; `None` = it has as many as it may have, or is dead.
-pub fn take(owner: u64, account: Entry) -> Option<u64> {
+/// Makes a ticket for an account that `owner` presented. Errors: `Gone`; `Full`: it has as many as it may have; `AllGiven`: there is none left.
+pub fn take(owner: u64, account: Entry) -> Result<u64, Sigma0Error> {
     let of_components = of_components(all().len());
     let of_programs = of_components.end..all().len();
     let most = of_components.len() - LEFT_BY_COMPONENT;
-    let own = place_of(owner)?;
+    let own = place_of(owner).ok_or(Sigma0Error::Gone)?;
     let (places, program, most) = match get(owner) {
         _ if is_roottask(owner) => (COMPONENTS, NOBODY, COMPONENTS.len()),
-        None => return None,
+        None => return Err(Sigma0Error::Gone),
         Some((place, _)) if COMPONENTS.contains(&place) => (of_components, NOBODY, most),
         Some((place, _)) if of_components.contains(&place) => (of_programs, own, MOST_OF_PROGRAM),
         Some((_, ticket)) => (of_programs, ticket.program.load(Relaxed), MOST_OF_PROGRAM),
     };
     let counts = if program == NOBODY { own } else { program };
     let made = all().get(usize::from(counts)).map_or(0, |ticket| ticket.made.load(Relaxed).into());
-    let place = places.clone().find(|place| !all()[*place].is_taken()).filter(|_| made < most)?;
+    if made >= most {
+        return Err(Sigma0Error::Full);
+    }
+    let place = places.clone().find(|place| !all()[*place].is_taken()).ok_or(Sigma0Error::AllGiven)?;
     let number = (MADE.fetch_add(1, Relaxed) + 1) << PLACE_BITS | place as u64;
     let ticket = &all()[place];
     ticket.owner.store(own, Relaxed);
@@ -140,7 +143,7 @@ pub fn take(owner: u64, account: Entry) -> Option<u64> {
     ticket.made.store(0, Relaxed);
     ticket.number.store(number, Relaxed);
     ticket.count_for_makers(1);
-    Some(number)
+    Ok(number)
 }
 
 /// Takes an entry out of our table again. Its owner may have emptied it before.

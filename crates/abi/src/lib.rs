@@ -50,7 +50,7 @@ pub const MAX_PORTAL_LABELS: usize = 31;
 pub const MAX_MEMBERS: usize = 64;
 /// The highest badge of a port.
 pub const MAX_BADGE: u64 = (1 << 48) - 1;
-/// Levels of accounts of accounts; one more is [`Error::TooNested`].
+/// Levels of accounts of accounts; one more is [`Error::AccountsTooNested`].
 pub const MAX_ACCOUNT_DEPTH: usize = 8;
 /// Order of the largest flexpage: the whole address space.
 pub const MAX_ORDER: u64 = 35;

@@ -165,7 +165,7 @@ impl OperandKind {
         match self {
             Self::Domain => &[BadIndex, Empty, Revoked, WrongKind, NoRight, PeerDied],
             Self::Index => &[BadIndex],
-            Self::Fill => &[BadIndex, Occupied, TableFull, AccountExhausted, NoFrames],
+            Self::Fill => &[BadIndex, ReservedIndex, Occupied, TableFull, AccountExhausted, NoFrames],
             kind if kind.is_entry() => &[BadIndex, Empty, Revoked, WrongKind, NoRight],
             _ => &[],
         }

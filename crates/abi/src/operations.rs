@@ -32,8 +32,10 @@ macro_rules! operations {
         Revoked: "the delegated entry was revoked, is being removed, or is of a dead domain";
         WrongKind: "what is minted from is no service", "the delegated entry is a kernel operation or a call entry";
         NoRight: "the delegated entry lacks COPY, or USE to be minted from";
-        PageRights: "the torn page is not RAM of the domain";
+        Registers: "a torn page is of registers of a device";
+        ArchivePage: "a torn page is of the boot archive";
         Shared: "a torn page that others have, too";
+        ReservedIndex: "the caller takes entries at an index of the nucleus";
         Occupied: "something stands where the caller takes entries", "something is mapped where it takes torn pages";
         TooDerived: "a chain of copies, from the original of the entry on, longer than" MAX_DERIVATION;
         BadAddress: "torn pages outside of user space";
@@ -72,7 +74,7 @@ macro_rules! operations {
     DOMAIN_KILL domain_kill(domain: Domain CONTROL, status: Number "the low 8 bits count") -> Nothing, Full "the line in the log, the death" {}
     /// Sets one of [`SET_FAULT_RANGE`] and the like.
     DOMAIN_SET domain_set(domain: Domain CONTROL, what: Number, a: Number, b: Number, c: Number) -> Number "value, if the property has one", Full {
-        BadArgument: "no such property";
+        NoSuchWay: "no such property";
     }
     /// An account filled from the parent's. The domains that it, and accounts made from it, pay for have at most so many numbers
     /// of threads. Objects that it pays for have its label.
@@ -80,7 +82,7 @@ macro_rules! operations {
         -> Index, Full {
         AccountExhausted: "the parent has too few frames left, for the label, too";
         Flow: "the caller may not change what has the label";
-        TooNested: "accounts of accounts, levels above" MAX_ACCOUNT_DEPTH;
+        AccountsTooNested: "accounts of accounts, levels above" MAX_ACCOUNT_DEPTH;
         NoFrames: "no free frame for the account itself";
         TooManyHandles: "handles with like bits, more than a label has room for";
     }
@@ -92,7 +94,8 @@ macro_rules! operations {
     /// Adds an activation to the domain's pool. The receive index is where entries delegated to it are put.
     ACTIVATION_NEW activation_new(domain: Domain CONTROL, stack_top: Address, receive: Index "0 = no entry is accepted") -> Number "address of the message area", Full {
         BadAddress: "the stack top is no user address";
-        TooManyActivations: "in a domain that takes windows, more than 32", "activations of the domain, more than" MAX_ACTIVATIONS;
+        TooManyActivations: "activations of the domain, more than" MAX_ACTIVATIONS;
+        TooManyForWindows: "in a domain that takes windows, more than 32";
         AccountExhausted: "too few frames for activation, message area and page tables";
         NoFrames: "no free frame for these";
     }
@@ -100,11 +103,13 @@ macro_rules! operations {
     THREAD_NEW thread_new(domain: Domain CONTROL, instruction: Address, stack_top: Address, argument: Number, schedule: Number "priority + 256 · slice in µs", index_to_fill: Fill)
         -> Index, Full {
         BadArgument: "priority above" MAX_PRIORITY, "slice in µs above" MAX_SLICE_MICROSECONDS;
-        AboveOwn: "priority above the highest, or slice above the longest, of the domain or of the caller's";
+        PriorityTooHigh: "priority above the highest of the domain or of the caller's";
+        SliceTooLong: "slice above the longest of the domain or of the caller's";
         BadAddress: "instruction or stack top is no user address";
         AccountThreads: "threads and domains that the account and those above it pay for";
         NoThreads: "threads and domains of the machine";
-        TooManyActivations: "in a domain that takes windows, more than 32", "activations of the domain, more than" MAX_ACTIVATIONS;
+        TooManyActivations: "activations of the domain, more than" MAX_ACTIVATIONS;
+        TooManyForWindows: "in a domain that takes windows, more than 32";
         AccountExhausted: "too few frames for thread, activation, message area and page tables";
         NoFrames: "no free frame for these";
     }
@@ -114,7 +119,9 @@ macro_rules! operations {
     THREAD_SCHEDULE thread_schedule(thread: Thread CONTROL "0 = the running one", schedule: Number "priority + 256 · slice in µs", cpus: Flags "0 = as before") -> Number "old priority", Full {
         BadArgument: "priority above" MAX_PRIORITY, "slice in µs above" MAX_SLICE_MICROSECONDS;
         NotThere: "none of the CPUs";
-        AboveOwn: "priority above the highest, or slice above the longest, of its domain or of the caller's", "a CPU that its domain may not use";
+        PriorityTooHigh: "priority above the highest of its domain or of the caller's";
+        SliceTooLong: "slice above the longest of its domain or of the caller's";
+        CpuNotAllowed: "a CPU that its domain may not use";
         Borrowed: "thread 0 in a call";
         IsScheduler: "thread 0, and the caller is a scheduler";
     }
@@ -155,7 +162,9 @@ macro_rules! operations {
         NotAligned: "the address of a flexpage is no multiple of its size";
         Reserved: "message areas or windows are in it";
         WritableCode: "writable and executable together";
-        PageRights: "more rights than the source has", "a grant of the boot archive";
+        PageRights: "more rights than the source has";
+        ArchivePage: "the boot archive, granted or writable";
+        Registers: "a grant that makes registers of a device executable";
         Shared: "a grant that makes a page executable which others have, too";
         Flow: "others have the page, too, and who writes it may not change what has its label", "or who reads it may not observe that";
         NotMapped: "a source page is not mapped, or is being unmapped everywhere";
@@ -190,7 +199,7 @@ macro_rules! operations {
     SERVICE_NEW service_new(domain: Domain CONTROL, entry_address: Address, flags: Flags, index_to_fill: Fill, shape: Shape USE, label: Label READ "0 = {3}") -> Index, Full {
         BadAddress: "the entry address is no user address";
         BadArgument: "an unknown flag", "deadlines with a shape";
-        TooManyActivations: "a shape whose calls pass windows, and more than 32 activations";
+        TooManyForWindows: "a shape whose calls pass windows, and more than 32 activations";
         TooManyLabels: "labels of portals of the domain, more than" MAX_PORTAL_LABELS;
         TooManyHandles: "handles with like bits, more than a label has room for";
         AccountExhausted: "too few frames for the label (the domain's account)";
@@ -199,7 +208,7 @@ macro_rules! operations {
     /// A call entry for that domain to the service. A call has at least the priority of the ceiling, until it returns.
     PORTAL_NEW portal_new(to: Domain WRITE, service: Service USE, badge: Number, index_to_fill: Fill, ceiling: Number) -> Index, Full {
         BadArgument: "ceiling above" MAX_PRIORITY;
-        AboveOwn: "the ceiling is above the caller's highest priority";
+        PriorityTooHigh: "the ceiling is above the caller's highest priority";
         TooDerived: "a chain of copies, from the original of the service on, longer than" MAX_DERIVATION;
     }
     /// A semaphore.
@@ -212,7 +221,7 @@ macro_rules! operations {
     INTERRUPT_BIND interrupt_bind(interrupt: Interrupt WRITE, semaphore: Semaphore WRITE "0 = only enables the line again after an interrupt") -> Nothing, Full {}
     /// One access to I/O space: [`IO_READ`] and the like.
     IO io(ports: IoPorts WRITE, offset: Number, value: Number, way: Number) -> Number "what was read", Light {
-        BadArgument: "no such way";
+        NoSuchWay: "no such way";
         NotItsPorts: "not all ports of the access";
     }
     /// Of a scheduler. `what` 0: the thread runs; 0 as thread: the CPU sleeps until an interrupt. `what` 1 + CPU: the thread, which is
@@ -227,12 +236,12 @@ macro_rules! operations {
     }
     /// Fills the message area from the nucleus's lists ([`crate::info`]).
     INFO info(machine: Machine READ, what: Number "the list", position: Number) -> Number "next position", Full "32 domains, 64 threads or 32 entries" {
-        BadArgument: "no such list";
+        NoSuchWay: "no such list";
         AtEnd: "nothing of the list is at the position, nor after it";
     }
     /// [`MACHINE_STOP`] and the like.
     MACHINE machine(machine: Machine WRITE, what: Number, value: Number, more: Number) -> Number "value, if it has one", Full {
-        BadArgument: "nothing of that number can be done";
+        NoSuchWay: "nothing of that number can be done";
     }
     /// Appends bytes of the message area to the kernel log with the domain's name before them: to the part for nucleus and
     /// components, or, of a program (a domain that a component made, or one made by such), with its number after the name, to
@@ -244,25 +253,26 @@ macro_rules! operations {
     }
     /// Sets a property of the running activation: [`ACTIVATION_RECEIVE`] and the like.
     ACTIVATION_SET activation_set(what: Number, value: Number) -> Nothing, Light {
-        BadArgument: "no such property";
+        NoSuchWay: "no such property";
     }
     /// Describes an entry: `kind | rights << 8 | number << 16`, with the number of the domain that it stands for, if any, of the shape, if
     /// it is a service or a call entry, else 0.
     ENTRY_INFO entry_info(domain: Domain READ, index: Index) -> Number "kind + 256 · rights + 65,536 · number of the domain that it stands for, if it is one, or of the shape of its portals, if it has", Full {}
     /// Reserved for L4 IPC.
     IPC ipc() -> Nothing, Full {
-        BadArgument: "always, until it is there";
+        ReservedIndex: "always, until it is there";
     }
     /// Makes code for the specification of portals of which so many bytes stand in the message area (the crate `portalgen` says what it
     /// may be). The code goes when the entry is removed and each domain that had a service of the shape is gone.
     SHAPE_NEW shape_new(machine: Machine USE, bytes: Number, index_to_fill: Fill) -> Index, Full "a seventh of the code" {
         BadSpecification: "not a specification";
-        NotOffered: "caller and callee must trust each other", "a control word, but for npkox5>ox5 and npkox4w>ox5", "code that is longer than a place, 1,024 bytes";
+        NotOffered: "caller and callee must trust each other", "a control word, but for npkox5>ox5 and npkox4w>ox5";
+        CodeTooLong: "code that is longer than a place, 1,024 bytes";
         TooManyShapes: "shapes, more than" MAX_SHAPES;
     }
     /// Of the caller's labels: [`LABEL_HANDLE`] and the like.
     LABEL label(what: Number, a: Number, b: Number, c: Number) -> Number "value, if it has one", Full "two nodes of a label, or a call in flight" {
-        BadArgument: "nothing of that number can be done";
+        NoSuchWay: "nothing of that number can be done";
         AccountExhausted: "no frame left for labels";
         NoFrames: "no free frame for them";
     }
@@ -315,24 +325,25 @@ macro_rules! ways {
             WrongKind: "no machine stands at index" SPECIAL;
             NoRight: "no CONTROL for the machine at index" SPECIAL;
             BadAddress: "entry address or stack top is no user address";
-            TooManyActivations: "in a domain that takes windows, more than 32", "activations of the domain, more than" MAX_ACTIVATIONS;
+            TooManyActivations: "activations of the domain, more than" MAX_ACTIVATIONS;
+        TooManyForWindows: "in a domain that takes windows, more than 32";
             AccountExhausted: "too few frames for activation, ring and page tables";
             NoFrames: "no free frame for these";
         }
         /// The highest priority that its threads may have.
         SET_MAX_PRIORITY domain_set_max_priority(domain: Domain CONTROL; priority: Number) -> Nothing {
             BadArgument: "priority above" MAX_PRIORITY;
-            AboveOwn: "above the caller's own highest";
+            PriorityTooHigh: "above the caller's own highest";
         }
         /// A bit for each CPU on which its threads, and those of domains made by it from now on, may run.
         SET_CPUS domain_set_cpus(domain: Domain CONTROL; cpus: Flags) -> Nothing {
             NotThere: "none of the CPUs";
-            AboveOwn: "the caller's domain may not use them all";
+            CpuNotAllowed: "the caller's domain may not use them all";
         }
         /// The longest slice that its threads, and those of domains made by it from now on, may have.
         SET_MAX_SLICE domain_set_max_slice(domain: Domain CONTROL; microseconds: Number) -> Nothing {
             BadArgument: "0, or above" MAX_SLICE_MICROSECONDS;
-            AboveOwn: "above the caller's own longest";
+            SliceTooLong: "above the caller's own longest";
         }
         /// The share of each CPU's time that threads which it gets from now on, and those of domains made by it from now on, have
         /// ahead of others, together with all others that have a share.
@@ -508,7 +519,7 @@ macro_rules! ways {
             Empty: "nothing stands there";
             Revoked: "what stood there was revoked";
             WrongKind: "neither a semaphore nor anything else to traverse";
-            BadArgument: "neither P nor V";
+            NoSuchWay: "neither P nor V";
             NoRight: "the entry lacks USE";
             Timeout: "the deadline passed without a token";
             Cancelled: "another thread ended the wait";
@@ -539,7 +550,7 @@ macro_rules! ways {
             Empty: "nothing stands there";
             Revoked: "what stood there was revoked";
             WrongKind: "no port", "what is to become V is no label";
-            BadArgument: "neither RECEIVE nor SEND";
+            NoSuchWay: "neither RECEIVE nor SEND";
             NotInbox: "a port with another inbox";
             NoRight: "the entry lacks USE", "that of the label lacks WRITE";
             Timeout: "the deadline passed without a message";
@@ -558,7 +569,7 @@ macro_rules! ways {
             Revoked: "what stood there was revoked", "or what comes along was";
             TooDerived: "a chain of copies, from the original of what comes along on, longer than" MAX_DERIVATION;
             WrongKind: "no port", "no label", "what comes along is a kernel operation or a call entry";
-            BadArgument: "neither RECEIVE nor SEND";
+            NoSuchWay: "neither RECEIVE nor SEND";
             TooLong: "more bytes than a message of the port has";
             NoRight: "the entry lacks WRITE", "that of a label READ, or of what comes along COPY";
             NotOwned: "the caller does not own a handle that it decontaminates";

@@ -522,10 +522,10 @@ fn errors_of_an_operation_are_its_own_those_of_its_operands_and_those_of_its_way
         all
     };
     assert_eq!(sorted(errors(op::ERRORS[op::DOMAIN_KILL])), sorted([&of_domain[..], &by_labels].concat()));
-    assert_eq!(errors(op::ERRORS[op::INFO]), [BadIndex, Empty, Revoked, WrongKind, NoRight, BadArgument, AtEnd]);
+    assert_eq!(errors(op::ERRORS[op::INFO]), [BadIndex, Empty, Revoked, WrongKind, NoRight, AtEnd, NoSuchWay]);
     assert_eq!(
         errors(op::ERRORS[op::ACTIVATION_SET]),
-        [BadIndex, BadAddress, BadArgument, AccountExhausted, NoFrames, Again, NotAligned, Reserved]
+        [BadIndex, BadAddress, AccountExhausted, NoFrames, Again, NotAligned, Reserved, NoSuchWay]
     );
     let of_v = [&[BadIndex, Empty, Revoked, WrongKind, NoRight][..], &by_labels].concat();
     assert_eq!(sorted(errors(op::SEMAPHORE_ERRORS[1])), sorted(of_v));
@@ -545,13 +545,13 @@ fn each_error_has_a_text_and_is_its_code() {
 
 #[test]
 fn only_a_call_ends_with_an_error_that_no_row_names() {
-    use abi::Error::{Busy, Confined, Full, NoDeadline, NoHandler, Registers, TooDeep, TooOften, Unknown, WindowGone};
+    use abi::Error::{Busy, Confined, Full, NoDeadline, NoHandler, TooDeep, TooOften, Unknown, WindowGone};
     let named =
         op::ERRORS.into_iter().chain(op::SEMAPHORE_ERRORS).chain(op::PORT_ERRORS).fold(0, |all, errors| all | errors);
     let others: Vec<_> = abi::Error::ALL.iter().filter(|error| named >> **error as u32 & 1 == 0).collect();
     assert_eq!(
         others,
-        [Busy, TooDeep, WindowGone, Registers, TooOften, Full, NoDeadline, Confined, Unknown, NoHandler]
+        [Busy, TooDeep, WindowGone, TooOften, Full, NoDeadline, Confined, Unknown, NoHandler]
             .iter()
             .collect::<Vec<_>>()
     );

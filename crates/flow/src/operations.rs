@@ -6,12 +6,14 @@
 //! Each can stop between two nodes and go on there, as a nucleus must that lets interrupts in.
 
 use crate::level::{Levels, end_of, part_of};
-use crate::pool::{Exhausted, Id, LEAF, Label, Memory, Node, PARTS, Pool, TIDIED};
+use crate::pool::{Exhausted, Id, LEAF, Label, Memory, Node, PARTS, Pool};
 use crate::{Handle, Level};
 use core::cell::Cell;
 
 /// Room for the entries of two leaves: a power of two.
 const ROOM: usize = (2 * LEAF).next_power_of_two();
+/// Nodes that a step frees: few, so that it takes less time.
+const FREED: usize = 4;
 /// Bits of an entry's level.
 const LEVEL: u64 = 7;
 
@@ -505,7 +507,7 @@ impl<M: Memory> Pool<M> {
         let trees = [first.root, second.root].map(Tree::Node);
         let root = self.combined_part(&mut merger, trees, done.root, Place::ROOT);
         *effort = merger.walk.effort.get();
-        self.tidy(TIDIED);
+        self.tidy(FREED);
         let made = Label { default: merger.default, root: root? };
         if !merger.walk.has_stopped() {
             return Ok(Some(made));
@@ -516,8 +518,8 @@ impl<M: Memory> Pool<M> {
 
     /// Lets go of what a task has made.
     pub(crate) fn abandon(&mut self, task: &mut Task) {
-        let done = core::mem::replace(task, Task::NEW).done;
-        self.release(done);
+        self.release_later(core::mem::replace(task, Task::NEW).done);
+        self.tidy(FREED);
     }
 
     /// `done` is what earlier steps made of both. It becomes part of the result, or goes: a copy of a label is walked otherwise than the label.

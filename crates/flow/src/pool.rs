@@ -17,7 +17,7 @@ pub const LEAF: usize = 60;
 /// Parts of what is more.
 pub(crate) const PARTS: usize = 4;
 /// Nodes that nobody refers to any more which are freed with each that becomes one.
-pub(crate) const TIDIED: usize = 16;
+const TIDIED: usize = 16;
 
 /// A node of a [`Memory`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]

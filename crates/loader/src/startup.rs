@@ -47,6 +47,12 @@ pub enum StartupError {
     TooLong,
 }
 
+impl StartupError {
+    /// Every error, for tests.
+    pub const ALL: &'static [Self] =
+        &[Self::NotStartup, Self::BadLength, Self::BadString, Self::BadText, Self::Reserved, Self::TooLong];
+}
+
 impl fmt::Display for StartupError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

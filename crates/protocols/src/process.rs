@@ -36,6 +36,8 @@ codes! {
         30 TooManyCompartments "more compartments than the 8 that a program may have"
         31 NotALevel "not a level that a program can have in a compartment"
         32 TooLong "arguments and environment are too long together"
+        33 ZeroByte "an argument or a variable has a zero byte"
+        34 HasEnded "it has ended"
     }
 }
 

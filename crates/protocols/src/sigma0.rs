@@ -21,6 +21,8 @@ codes! {
         14 WritableCode "a page is never both writable and executable"
         15 Flow "a tainted program hands nothing over, and draws for itself only"
         16 BadSize "larger than the largest block of memory"
+        17 Gone "the caller does not run any more"
+        18 AllGiven "programs, or components, have handed over as many domains and accounts as there can be: end one"
     }
 }
 

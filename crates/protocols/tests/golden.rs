@@ -6,6 +6,7 @@ use std::{env, fs, path::Path};
 
 use std::collections::BTreeMap;
 
+use idl::Protocol;
 use protocols::{ERRORS, LAYOUTS, METHODS, console, pipes, stream};
 
 fn compare(name: &str, text: &str) {
@@ -59,6 +60,8 @@ fn errors() {
         }
         compare(&format!("errors/{name}"), &text);
     }
+    let of_protocol = Protocol::TEXTS.iter().map(|(code, variant, why)| format!("\n    {code:#x} {variant}: {why}"));
+    compare("errors/Protocol", &("Protocol".to_string() + &of_protocol.collect::<String>()));
 }
 
 #[test]

@@ -72,7 +72,7 @@ pub trait Paying: Copy + PartialEq {
     }
     /// Whether it may have children.
     fn check_depth(self) -> Result<(), Error> {
-        if self.quota().depth == MAX_ACCOUNT_DEPTH as u16 { Err(Error::TooNested) } else { Ok(()) }
+        if self.quota().depth == MAX_ACCOUNT_DEPTH as u16 { Err(Error::AccountsTooNested) } else { Ok(()) }
     }
     /// The quota of a child, with `limit` frames taken from this one; it pays for at most so many `numbers` of threads, 0 = as
     /// many as this one.

@@ -28,9 +28,11 @@ pub fn new(domain: Ref<Domain>, stack: u64) -> Result<Ref<Activation>, Error> {
         return Ok(enlist(domain, kept, stack, message, message_kernel, fpu));
     }
     let slot = (!domain.message_slots.get()).trailing_zeros() as usize;
-    let most = if shapes::takes_windows(domain) { SLOTS } else { MAX_ACTIVATIONS };
-    if slot >= most {
+    if slot >= MAX_ACTIVATIONS {
         return Err(Error::TooManyActivations);
+    }
+    if slot >= SLOTS && shapes::takes_windows(domain) {
+        return Err(Error::TooManyForWindows);
     }
     let message = MESSAGE_START + (slot * FRAME) as u64;
     // The longest part comes last, so that a refusal takes few instructions.

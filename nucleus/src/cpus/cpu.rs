@@ -97,7 +97,7 @@ pub fn mask(held: Held) -> u64 {
 pub fn check_mask(held: Held, wanted: u64, allowed: u64) -> Result<u64, Error> {
     match wanted & mask(held) {
         0 => Err(Error::NotThere),
-        found if found & !allowed != 0 => Err(Error::AboveOwn),
+        found if found & !allowed != 0 => Err(Error::CpuNotAllowed),
         found => Ok(found),
     }
 }

@@ -233,8 +233,11 @@ pub fn draw(account: Ref<Account>, domain: Ref<Domain>, address: u64, rights: u6
 /// executed.
 pub fn map_archive_page(domain: Ref<Domain>, address: u64, frame: Frame, rights: u64) -> Result<(), Error> {
     let held = domain.held();
-    if frames::record(held, frame).used.get() != Use::Archive || rights & MAP_WRITE != 0 {
-        return Err(Error::PageRights);
+    if frames::record(held, frame).used.get() != Use::Archive {
+        return Err(Error::Reserved);
+    }
+    if rights & MAP_WRITE != 0 {
+        return Err(Error::ArchivePage);
     }
     let slot = space::find_or_make(domain, address)?;
     if slot.is_used() {
@@ -302,7 +305,7 @@ pub fn map_page(
     let Some(parent) = origin.mapping(held) else {
         // The nucleus's own: of these only the boot archive may be shared.
         let mapped =
-            if grant { Err(Error::PageRights) } else { map_archive_page(to, destination, origin.frame(), rights) };
+            if grant { Err(Error::ArchivePage) } else { map_archive_page(to, destination, origin.frame(), rights) };
         return mapped.map_err(Stop::from);
     };
     if rights & !origin.rights() != 0 {
@@ -354,7 +357,10 @@ pub fn map_page(
 /// domain maps, as the page leaves this one.
 #[inline(always)]
 fn may_become_code(origin: &Slot, parent: Ref<Mapping>) -> Result<(), Error> {
-    if origin.rights() & MAP_WRITE == 0 || origin.memory() != Memory::Ram {
+    if origin.memory() != Memory::Ram {
+        return Err(Error::Registers);
+    }
+    if origin.rights() & MAP_WRITE == 0 {
         return Err(Error::PageRights);
     }
     let node = parent.node_reference();
@@ -442,10 +448,12 @@ fn prepare_torn(origin: &Slot, account: Ref<Account>, place: &Slot) -> Result<Re
 /// Whether this page can be torn away.
 #[inline(never)]
 fn check_torn(held: Held, page: &Slot) -> Result<(), Error> {
-    let node = page.mapping(held).ok_or(Error::PageRights)?.node_reference();
-    if page.memory() != Memory::Ram || !frames::is_of(held, page.frame(), Use::User) {
-        Err(Error::PageRights)
-    } else if !node.is_original() || node.descendant().is_some() {
+    if page.memory() != Memory::Ram {
+        return Err(Error::Registers);
+    }
+    let node = page.mapping(held).filter(|_| frames::is_of(held, page.frame(), Use::User));
+    let node = node.ok_or(Error::ArchivePage)?.node_reference();
+    if !node.is_original() || node.descendant().is_some() {
         Err(Error::Shared)
     } else if frames::is_going(held, page.frame()) {
         Err(Error::NotMapped)

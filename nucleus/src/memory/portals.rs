@@ -208,8 +208,11 @@ impl Ref<Domain> {
         if index >= self.table_entries() {
             return Err(Error::BadIndex);
         }
+        if index < PAGE_FAULT[0] {
+            return Err(Error::ReservedIndex);
+        }
         let entry = self.place(index)?;
-        if index < PAGE_FAULT[0] || !entry.is_vacant() {
+        if !entry.is_vacant() {
             return Err(Error::Occupied);
         }
         Ok((entry, index))

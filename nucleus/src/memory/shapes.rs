@@ -155,7 +155,7 @@ pub fn make_step(maker: Ref<Activation>, text: &[u8]) -> Result<usize, Stop> {
     }
     // Nobody gets a shape of which only the beginning is there: its place stays free.
     if progress.extent.length > PLACE - AT_ONCE {
-        return Err(Error::NotOffered.into());
+        return Err(Error::CodeTooLong.into());
     }
     Ok(number)
 }

@@ -92,7 +92,7 @@ pub fn service_new(operands: &Operands) -> Outcome {
         return Err(Error::BadArgument.into());
     }
     if shapes::numbered_passes_windows(operands.held(), shape) && domain.message_slots.get() >> SLOTS != 0 {
-        return Err(Error::TooManyActivations.into());
+        return Err(Error::TooManyForWindows.into());
     }
     let (place, index) = operands.vacancy(domain, 3)?;
     let label = match operands.word(5) {
@@ -154,7 +154,7 @@ pub fn portal_new(operands: &Operands) -> Outcome {
         return Err(Error::BadArgument.into());
     }
     if ceiling > operands.own().max_priority.get() as u64 {
-        return Err(Error::AboveOwn.into());
+        return Err(Error::PriorityTooHigh.into());
     }
     let (place, index) = operands.vacancy(domain, 3)?;
     portals::make_call_entry(service, operands.word(2), ceiling as u8, domain, place)?;

@@ -119,7 +119,7 @@ pub fn report(activation: Ref<Activation>, what: u64, position: u64) -> Result<u
             write(activation, cpu_record(held, number, is_seen));
             Ok(if number + 1 < cpu::present(held) { position + 1 } else { 0 })
         }
-        _ => Err(Error::BadArgument.into()),
+        _ => Err(Error::NoSuchWay.into()),
     }
 }
 

@@ -127,7 +127,7 @@ pub fn label(operands: &Operands) -> Outcome {
             let made = ask(operands, labels::BOUND + is_lower as u8, &[one, other], bound)?;
             replace(operands, |_| Ok(made))
         }
-        _ => Err(Error::BadArgument.into()),
+        _ => Err(Error::NoSuchWay.into()),
     }
 }
 

@@ -109,7 +109,7 @@ pub fn domain_set(operands: &Operands) -> Outcome {
                 return Err(Error::BadArgument.into());
             }
             if a > operands.own().max_priority.get() as u64 {
-                return Err(Error::AboveOwn.into());
+                return Err(Error::PriorityTooHigh.into());
             }
             domain.max_priority.set(a as u8);
         }
@@ -118,7 +118,7 @@ pub fn domain_set(operands: &Operands) -> Outcome {
                 return Err(Error::BadArgument.into());
             }
             if a > operands.own().max_slice.get() as u64 {
-                return Err(Error::AboveOwn.into());
+                return Err(Error::SliceTooLong.into());
             }
             domain.max_slice.set(a as u32);
         }
@@ -130,7 +130,7 @@ pub fn domain_set(operands: &Operands) -> Outcome {
             domain.time_share.set(a as u8);
         }
         op::SET_LABELS => return set_labels(operands, domain),
-        _ => return Err(Error::BadArgument.into()),
+        _ => return Err(Error::NoSuchWay.into()),
     }
     Ok(0)
 }
@@ -414,6 +414,6 @@ pub fn machine(operands: &Operands) -> Outcome {
             let slot = space::find(operands.own(), value).filter(space::Slot::is_used).ok_or(Error::NotMapped)?;
             Ok((slot.frame() * PAGE_BYTES) as u64)
         }
-        _ => Err(Error::BadArgument.into()),
+        _ => Err(Error::NoSuchWay.into()),
     }
 }

@@ -64,7 +64,7 @@ fn judged(by: Ref<Activation>, entry: Ref<Entry>) -> Outcome {
             }
             outcome
         }
-        _ => Err(Error::BadArgument.into()),
+        _ => Err(Error::NoSuchWay.into()),
     }
 }
 

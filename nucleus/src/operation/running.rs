@@ -72,8 +72,11 @@ pub fn check_schedule(word: u64, [home, setter]: [Ref<Domain>; 2]) -> Result<(u8
         return Err(Error::BadArgument);
     }
     let longest = home.max_slice.get().min(setter.max_slice.get()) as u64;
-    if priority > home.max_priority.get().min(setter.max_priority.get()) as u64 || slice > longest {
-        return Err(Error::AboveOwn);
+    if priority > home.max_priority.get().min(setter.max_priority.get()) as u64 {
+        return Err(Error::PriorityTooHigh);
+    }
+    if slice > longest {
+        return Err(Error::SliceTooLong);
     }
     Ok((priority as u8, timer::from_microseconds(if slice == 0 { longest.min(USUAL_SLICE) } else { slice })))
 }
@@ -207,7 +210,7 @@ fn access_port(held: Held, ports: u64, offset: u64, value: u64, direction: u64) 
             unsafe { memory::port_write_long(port, value as u32) };
             Ok(0)
         }
-        _ => Err(Error::BadArgument),
+        _ => Err(Error::NoSuchWay),
     }
 }
 
@@ -276,7 +279,7 @@ pub fn activation_set(held: Held, what: u64, value: u64) -> Reply {
             }
             activation.torn.set(value);
         }
-        _ => return Err(Error::BadArgument).into(),
+        _ => return Err(Error::NoSuchWay).into(),
     }
     Ok(0).into()
 }

@@ -156,7 +156,7 @@ impl Child {
         }
     }
 
-    fn map(&self, source: u64, destination: u64, rights: u64) -> Result<(), Error> {
+    pub fn map(&self, source: u64, destination: u64, rights: u64) -> Result<(), Error> {
         // A page is there only once it was touched.
         // SAFETY: of ours, and may be read.
         unsafe { core::ptr::read_volatile(source as *const u8) };

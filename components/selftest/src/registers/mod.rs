@@ -8,7 +8,7 @@
 mod child;
 
 use abi::layout::{EXCEPTION, FIRST_FREE, MAX_TABLE_ENTRIES, PAGE_FAULT, RETURN, WINDOWS, WINDOWS_END};
-use abi::rights::Kind;
+use abi::rights::{Kind, MAP_READ};
 use abi::{Control, Error, NEVER, PAGE_BYTES, expect, op as abi_op};
 use alloc::vec::Vec;
 use core::sync::atomic::AtomicU64;
@@ -24,6 +24,7 @@ use crate::arch::fill::{self, AREA, CONTROL, FLAGS, GENERAL, INDEX, MORE_AT, OWN
 use crate::arch::vectors::set;
 use crate::block::{State, area, event, word};
 use crate::check::{Check, frames, hold};
+use crate::devices;
 use child::{BLOCK, CODE, Child, FAULT, Finds, RECEIVES, TEARS, TORN, call};
 
 pub const CHECKS: &[Check] = &[
@@ -266,7 +267,7 @@ fn semaphores(unit: bool) -> Result<(), &'static str> {
     short(&ask([abi_op::P, NEVER, 0, 4, 5, 6])?, 0, None)?;
     value(&ask([abi_op::P, 0, 0, 0, 0, 0])?, Error::Timeout as u64, Some(0))?;
     short(&ask([abi_op::V, 2, 3, 4, 5, 6])?, 0, None)?;
-    refused(&ask([9, 0, 0, 0, 0, 0])?, Error::BadArgument)?;
+    refused(&ask([9, 0, 0, 0, 0, 0])?, Error::NoSuchWay)?;
     op::p(semaphore.entry(), 0).map_err(text)?;
     let waits = ask([abi_op::P, NEVER, 0, 0, 0, 0])?;
     thread::sleep(1_000_000).map_err(text)?;
@@ -378,7 +379,8 @@ fn forged_answers() -> Result<(), &'static str> {
         ("npkaii>iia", WINDOWS as usize, Error::Reserved),
         ("npkaii>iia", FAULT as usize, Error::NotMapped),
         ("npkaii>iia", BLOCK as usize, Error::Shared),
-        ("npkaii>iia", CODE as usize, Error::PageRights),
+        ("npkaii>iia", CODE as usize, Error::ArchivePage),
+        ("npkaii>iia", devices::SHOWN as usize, Error::Registers),
         ("npk>d", MAX_TABLE_ENTRIES, Error::BadIndex),
         ("npk>d", usize::MAX, Error::BadIndex),
         ("npk>d", NOTHING, Error::Empty),
@@ -390,8 +392,15 @@ fn forged_answers() -> Result<(), &'static str> {
     for units in [[false, false], [true, false], [false, true]] {
         for (specification, entry, error) in forged {
             let crossing = Crossing::new(specification, units, entry)?;
+            if error == Error::Registers {
+                devices::show()?;
+                crossing.callee.map(devices::SHOWN, devices::SHOWN, MAP_READ).map_err(text)?;
+            }
             crossing.caller.enter().map_err(text)?;
             crossing.answer_refused(error)?;
+            if error == Error::Registers {
+                devices::take_back(devices::SHOWN)?;
+            }
             let took = op::entry_info(crossing.caller.domain.entry(), RECEIVES);
             hold(took == Ok((Kind::Empty, 0)), "an entry came along")?;
             if crossing.result.torn().is_some() {

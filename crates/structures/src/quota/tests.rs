@@ -173,7 +173,7 @@ fn child(of: usize, limit: usize, numbers: u64, world: &mut World) {
         }
         Err(error) => {
             let is_deep = world.model[of].depth == MAX_ACCOUNT_DEPTH;
-            assert_eq!(error, if is_deep { Error::TooNested } else { Error::AccountExhausted });
+            assert_eq!(error, if is_deep { Error::AccountsTooNested } else { Error::AccountExhausted });
             assert!(is_deep || limit > world.left(of));
             parent.uncharge(1);
             world.model[of].charged -= 1;
@@ -283,7 +283,7 @@ fn chain() -> World {
 #[test]
 fn a_chain_of_accounts_ends_from_below() {
     let mut world = chain();
-    assert_eq!(world.accounts[MAX_ACCOUNT_DEPTH].check_depth(), Err(Error::TooNested));
+    assert_eq!(world.accounts[MAX_ACCOUNT_DEPTH].check_depth(), Err(Error::AccountsTooNested));
     apply(Step::Charge(MAX_ACCOUNT_DEPTH, 3), &mut world);
     (1..=MAX_ACCOUNT_DEPTH).for_each(|of| apply(Step::Disown(of), &mut world));
     world.check();

@@ -144,6 +144,9 @@ no_right:
     b leave_refused
 bad_argument:
     mov x8, #E_BAD_ARGUMENT
+    b leave_refused
+no_such_way:
+    mov x8, #E_NO_SUCH_WAY
 leave_refused:                      // all other registers still have the user's values
     CLEAR x14, x15
     CLEAR x16, x17
@@ -282,7 +285,7 @@ entry_semaphore:
     ldrb w17, [x8, #E_RIGHTS]
     cmp x0, #1
     b.eq 2f
-    b.hi bad_argument
+    b.hi no_such_way
     .if R_USE == 0
     .error "no bit"
     .endif

@@ -82,6 +82,7 @@ assembly! { "entry.s";
     E_WRONG_KIND = Error::WrongKind as u64,
     E_NO_RIGHT = Error::NoRight as u64,
     E_BAD_ARGUMENT = Error::BadArgument as u64,
+    E_NO_SUCH_WAY = Error::NoSuchWay as u64,
     E_BAD_CONTROL = Error::BadControl as u64,
     ENTRY_BYTES = abi::layout::ENTRY_BYTES,
     MAX_TABLE_BYTES = crate::objects::MAX_TABLE_BYTES,

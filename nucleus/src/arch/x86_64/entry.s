@@ -46,6 +46,9 @@ no_right:
     jmp leave_refused
 bad_argument:
     mov eax, E_BAD_ARGUMENT
+    jmp leave_refused
+no_such_way:
+    mov eax, E_NO_SUCH_WAY
 leave_refused:                      # all other registers still have the user's values
     swapgs
     sysretq
@@ -199,7 +202,7 @@ entry_semaphore:
     mov rdi, r8
     call semaphore_wake
     jmp leave_light
-4:  jmp bad_argument
+4:  jmp no_such_way
 
 # As `entry_semaphore`, of an entry for which labels were not judged yet. Rust judges them. If the result lasts, the entry
 # then gets the fast path.
