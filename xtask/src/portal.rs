@@ -48,7 +48,8 @@ pub fn running(project: &Project, system: &Path, shape: u64) -> Result<Portal> {
     Ok(Portal::running(of(project.isa), &output)?)
 }
 
-const fn of(isa: Isa) -> listing::Isa {
+/// The same of the listing.
+pub const fn of(isa: Isa) -> listing::Isa {
     match isa {
         Isa::X86_64 => listing::Isa::X86_64,
         Isa::Aarch64 => listing::Isa::AArch64,

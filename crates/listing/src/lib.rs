@@ -40,6 +40,15 @@ fn instructions(isa: Isa, bytes: &[u8]) -> Result<Vec<Instruction>, usize> {
     }
 }
 
+/// Where the instructions of this code are, up to the first one with this mnemonic; `None`: there is none.
+pub fn up_to(isa: Isa, bytes: &[u8], mnemonic: &str) -> Option<Vec<usize>> {
+    // What follows the path may be no instruction.
+    let all = instructions(isa, bytes).or_else(|at| instructions(isa, &bytes[..at])).ok()?;
+    let is_last = |one: &Instruction| one.text.split(' ').next() == Some(mnemonic);
+    let last = all.iter().position(is_last)?;
+    Some(all[..=last].iter().map(|one| one.at).collect())
+}
+
 /// A portal to list.
 pub struct Portal {
     code: Code,
@@ -234,6 +243,18 @@ mod tests {
             let expected: Vec<_> = generated.lines().map(|line| line.trim().to_string()).collect();
             assert_eq!(shown[..shown.len() - 1], expected[..expected.len() - 1], "{text}");
         }
+    }
+
+    #[test]
+    fn a_path_ends_with_its_last_instruction() {
+        // swapgs; and eax, 64; jmp [rax]; no instruction.
+        let bytes = [0x0f, 0x01, 0xf8, 0x83, 0xe0, 0x40, 0xff, 0x20, 0x06];
+        assert_eq!(up_to(Isa::X86_64, &bytes, "jmp"), Some(vec![0, 3, 6]));
+        assert_eq!(up_to(Isa::X86_64, &bytes, "syscall"), None);
+        // add x8, x8, x17; br x17; no instruction.
+        let bytes = [0x8b110108_u32, 0xd61f0220, 0].map(u32::to_le_bytes);
+        assert_eq!(up_to(Isa::AArch64, bytes.as_flattened(), "br"), Some(vec![0, 4]));
+        assert_eq!(up_to(Isa::AArch64, bytes.as_flattened(), "ret"), None);
     }
 
     #[test]

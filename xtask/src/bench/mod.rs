@@ -212,13 +212,23 @@ fn followed(project: &Project, options: &BenchOptions) -> Result<String> {
     Ok(format!("{}, {}: {} {}\n{text}", project.isa.name(), row.name, grouped(row.value), row.unit))
 }
 
-/// How often each instruction of portals' code was executed by so many calls and returns behind portals of the specification `npciii>i`.
-pub fn in_portals(project: &Project) -> Result<(Vec<u64>, u64)> {
+/// What was executed for calls and returns behind portals of the specification `npciii>i`.
+pub struct Calls {
+    /// How many there were.
+    pub count: u64,
+    /// Instructions of each, as the machine counts them.
+    pub row: u64,
+    /// Each instruction, and the place of the file that has it: none of portals' code.
+    pub executed: Vec<(Executed, Option<usize>)>,
+    /// The nucleus, and the programs.
+    pub files: Vec<File>,
+}
+
+/// Has some calls executed.
+pub fn calls(project: &Project) -> Result<Calls> {
     let Followed { row, executed, files } = follow(project, Path::new(NETWORK_SYSTEM), "npciii")?;
     let owners = code::owners(&executed, &files);
-    let of_portals =
-        executed.iter().zip(owners).filter(|(one, owner)| code::is_nucleus(one.address) && owner.is_none());
-    Ok((of_portals.map(|(one, _)| one.times).collect(), row.operations))
+    Ok(Calls { count: row.operations, row: row.value, executed: executed.into_iter().zip(owners).collect(), files })
 }
 
 /// The cost of a portal call and return, of each kind of [`COSTLY`], and the book's figures.
