@@ -3,6 +3,13 @@
 /// Registers as a child writes them down, in the order of its ISA.
 pub type State = [u64; 128];
 
+/// Where a child sees its block.
+pub const BLOCK: u64 = 0x5000_0000;
+/// Where in a block, in bytes, each of some words holds its place among them: a child reads a distance there.
+pub const NUMBERS: usize = 3584;
+/// So many.
+pub const NUMBERED: usize = 16;
+
 /// Where in a block which state is, in bytes.
 pub mod area {
     /// When the program began.

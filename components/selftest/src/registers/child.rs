@@ -13,12 +13,11 @@ use runtime::sync::Once;
 use runtime::{Entry, message, table};
 
 use crate::arch::fill;
-use crate::block::{State, WORDS, area, word};
+use crate::block::{BLOCK, NUMBERED, NUMBERS, State, WORDS, area, word};
 
 const PAGE: u64 = PAGE_BYTES as u64;
-/// Where a child sees the program, its block, and where nothing is until it faults there.
+/// Where a child sees the program, and where nothing is until it faults there.
 pub const CODE: u64 = 0x6000_0000;
-pub const BLOCK: u64 = 0x5000_0000;
 pub const FAULT: u64 = 0x5800_0000;
 /// Where pages that are torn away arrive.
 pub const TORN: u64 = 0x3800_0000;
@@ -97,6 +96,7 @@ impl Child {
         op::domain_set_death_semaphore(domain.entry(), died.entry())?;
         let child = Self { thread: None, domain, died, number, unit, serves: Cell::new(false) };
         child.words().iter().for_each(|word| word.store(0, Ordering::SeqCst));
+        (0..NUMBERED).for_each(|number| child.words()[NUMBERS / 8 + number].store(number as u64, Ordering::SeqCst));
         let mut given = fill::given(7 * number as u64 + 3, BLOCK);
         given[fill::PLACE] = FAULT;
         change(&mut given);
@@ -112,6 +112,13 @@ impl Child {
         for (place, value) in given.iter().enumerate() {
             self.words()[area::GIVEN / 8 + place].store(*value, Ordering::SeqCst);
         }
+    }
+
+    /// It sets a thread pointer of its own, also where that is a system call. From then on its domain's crossings take the slow path there.
+    pub fn points(&self) {
+        let mut given = self.state(area::GIVEN);
+        given[fill::POINTER] = fill::pointer(self.number);
+        self.give(&given);
     }
 
     /// Clears the states that it recorded.

@@ -22,10 +22,10 @@ use portalgen::{Letter, Letters, Specification};
 
 use crate::arch::fill::{self, AREA, CONTROL, FLAGS, GENERAL, INDEX, MORE_AT, OWN, PRESERVED, STACK, WORDS_AT};
 use crate::arch::vectors::set;
-use crate::block::{State, area, event, word};
+use crate::block::{BLOCK, State, area, event, word};
 use crate::check::{Check, frames, hold};
 use crate::devices;
-use child::{BLOCK, CODE, Child, FAULT, Finds, RECEIVES, TEARS, TORN, call};
+use child::{CODE, Child, FAULT, Finds, RECEIVES, TEARS, TORN, call};
 
 pub const CHECKS: &[Check] = &[
     ("a page fault keeps every register", || for_both(page_fault)),
@@ -35,6 +35,7 @@ pub const CHECKS: &[Check] = &[
     ("system calls keep what they say and show nothing else", || for_both(system_calls)),
     ("a call shows nothing but words, either way", calls),
     ("a portal shows nothing but what its specification passes, either way", portals),
+    ("a portal shows no thread pointer, and loses none", pointers),
     ("a window that was shown before shows nothing else", windows_again),
     ("an answer with a forged entry is refused, and nothing else is lost or shown", forged_answers),
     ("a portal passes nothing of a caller that does not expect it", unexpected),
@@ -149,6 +150,7 @@ fn mender() -> Result<Entry, Error> {
 
 fn mended(unit: bool, event: u64, index: usize) -> Result<(), &'static str> {
     let mut child = Child::new(0, unit, event, |_| ()).map_err(text)?;
+    child.points();
     FAULTING.lock()[0] = Some(child.domain.entry());
     child.handled_by(mender().map_err(text)?, index).map_err(text)?;
     child.start().map_err(text)?;
@@ -164,12 +166,13 @@ fn exception(unit: bool) -> Result<(), &'static str> {
     mended(unit, event::TRAP, EXCEPTION)
 }
 
-/// Four that run without end, with and without floating-point registers, are interrupted again and again.
+/// Four that run without end, with and without floating-point registers and thread pointers, are interrupted again and again.
 fn turns() -> Result<(), &'static str> {
     let mut children = Vec::new();
     for number in 0..4 {
         children.push(Child::new(number, number % 2 == 1, event::SPIN, |_| ()).map_err(text)?);
     }
+    children[2..].iter().for_each(Child::points);
     for child in &mut children {
         child.start().map_err(text)?;
     }
@@ -348,19 +351,29 @@ fn portals() -> Result<(), &'static str> {
     Ok(())
 }
 
+/// The same between domains with thread pointers. A callee that is called again has its own from before, at most.
+fn pointers() -> Result<(), &'static str> {
+    for specification in SPECIFICATIONS {
+        for points in [[true, false], [false, true], [true, true]] {
+            let mut crossing = Crossing::with(specification, [false, false], SENT.0, BLOCK | 1)?;
+            let sides = [&crossing.caller, &crossing.callee].into_iter().zip(points);
+            sides.filter(|(_, points)| *points).for_each(|(side, _)| side.points());
+            if specification.contains(['a', 'd', 'g']) {
+                crossing.cross()?;
+                crossing.arrived()?;
+                crossing.came_back()?;
+            } else {
+                crossing.cross_again(2)?;
+            }
+        }
+    }
+    Ok(())
+}
+
 /// A window that was shown before, which the code of portals opens alone (row `window` of the benchmarks).
 fn windows_again() -> Result<(), &'static str> {
     for specification in SPECIFICATIONS.into_iter().filter(|letters| letters.contains('w')) {
-        let crossing = Crossing::with(specification, [false, false], SENT.0, BLOCK | 1)?;
-        for _ in 0..2 {
-            crossing.caller.forget();
-            crossing.callee.forget();
-            // An entry that came before would be in the way.
-            let _ = op::entry_remove(crossing.caller.domain.entry(), RECEIVES);
-            crossing.caller.enter().map_err(text)?;
-            crossing.arrived()?;
-            crossing.came_back()?;
-        }
+        Crossing::with(specification, [false, false], SENT.0, BLOCK | 1)?.cross_again(2)?;
     }
     Ok(())
 }
@@ -562,6 +575,20 @@ impl Crossing {
         }
         self.caller.start().map_err(text)?;
         self.caller.ends()
+    }
+
+    /// The caller's service calls so many times, and each time both find what they ought to.
+    fn cross_again(&self, times: usize) -> Result<(), &'static str> {
+        for _ in 0..times {
+            self.caller.forget();
+            self.callee.forget();
+            // An entry that came before would be in the way.
+            let _ = op::entry_remove(self.caller.domain.entry(), RECEIVES);
+            self.caller.enter().map_err(text)?;
+            self.arrived()?;
+            self.came_back()?;
+        }
+        Ok(())
     }
 
     /// The callee found what the specification passes, and nothing else.

@@ -26,9 +26,10 @@ pub const MORE_AT: [usize; 4] = [21, 22, 23, 24];
 pub const AREA: usize = 6;
 /// The stack pointer.
 pub const STACK: usize = 31;
-/// NZCV and TPIDR_EL0.
+/// NZCV.
 pub const FLAGS: usize = 32;
-const POINTER: usize = 33;
+/// The thread pointer, TPIDR_EL0.
+pub const POINTER: usize = 33;
 /// The registers that a system call keeps.
 pub const PRESERVED: &[usize] = &[19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, STACK, POINTER];
 /// The registers that it may set to something of the caller's own: its message area.
@@ -37,12 +38,14 @@ pub const OWN: &[usize] = &[AREA];
 const ALL_FLAGS: u64 = 0xf << 28;
 const ROUNDING: usize = 34;
 const EXCEPTIONS: usize = 35;
+/// TPIDRRO_EL0, which users can only read.
+const READ_ONLY: usize = 36;
 const VECTORS: usize = 48;
 /// Everything that is compared, without and with the unit.
 const COMPARED: usize = 34;
 const COMPARED_WITH_UNIT: usize = VECTORS + 64;
 
-const NAMES: [&str; 36] = [
+const NAMES: [&str; 37] = [
     "x0",
     "x1",
     "x2",
@@ -79,6 +82,7 @@ const NAMES: [&str; 36] = [
     "TPIDR_EL0",
     "FPCR",
     "FPSR",
+    "TPIDRRO_EL0",
 ];
 
 /// The name of a word of a state.
@@ -96,12 +100,19 @@ pub fn given(seed: u64, block: u64) -> State {
     // How to round, flush to zero, quiet NaN; exceptions that came, saturation.
     state[ROUNDING] = (seed & 0x1f) << 22;
     state[EXCEPTIONS] = seed & 0x1f | (seed & 1) << 27 | 1 << 7;
+    state[READ_ONLY] = clear(READ_ONLY);
     state
+}
+
+/// A thread pointer of this child's own.
+pub fn pointer(number: usize) -> u64 {
+    u64::MAX - number as u64
 }
 
 /// The words that are compared.
 pub fn compared(unit: bool) -> impl Iterator<Item = usize> {
-    (0..if unit { COMPARED_WITH_UNIT } else { COMPARED }).filter(|index| !(EXCEPTIONS + 1..VECTORS).contains(index))
+    let all = 0..if unit { COMPARED_WITH_UNIT } else { COMPARED };
+    all.filter(|index| !(EXCEPTIONS + 1..VECTORS).contains(index)).chain([READ_ONLY])
 }
 
 /// A word of a state, without the bits that do not count.
@@ -110,8 +121,14 @@ pub fn counts(state: &State, index: usize) -> u64 {
 }
 
 /// The value of a word in a domain that begins, but for its arguments.
-pub fn clear(_index: usize) -> u64 {
-    0
+pub fn clear(index: usize) -> u64 {
+    if index != READ_ONLY {
+        return 0;
+    }
+    let same_for_all;
+    // SAFETY: a register that users can read.
+    unsafe { core::arch::asm!("mrs {}, tpidrro_el0", out(reg) same_for_all, options(nomem, nostack)) }
+    same_for_all
 }
 
 /// Whether flags say nothing of others: `given` are those before.
@@ -145,6 +162,8 @@ core::arch::global_asm!(
     str x9, [x28, #\at + 8 * 32]
     mrs x9, tpidr_el0
     str x9, [x28, #\at + 8 * 33]
+    mrs x9, tpidrro_el0
+    str x9, [x28, #\at + 8 * 36]
 .endm
 .macro FILL_STORE_UNIT at
     ldr x9, [x28, #{unit}]

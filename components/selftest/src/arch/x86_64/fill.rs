@@ -4,7 +4,7 @@
 use abi::layout::{ENTRY_BYTES, RETURN};
 use abi::op;
 
-use crate::block::{State, WORDS, area, event, word};
+use crate::block::{BLOCK, NUMBERS, State, WORDS, area, event, word};
 
 /// In the order of [`NAMES`].
 pub const GENERAL: usize = 16;
@@ -28,10 +28,12 @@ pub const AREA: usize = 1;
 pub const STACK: usize = 7;
 /// RFLAGS.
 pub const FLAGS: usize = 16;
+/// The thread pointer, which only the nucleus writes: FS base.
+pub const POINTER: usize = 17;
 /// The registers that a system call keeps.
 pub const PRESERVED: &[usize] = &[1, 6, 12, 13, 14, 15, STACK];
-/// The registers that it sets to something of the caller's own: the instruction pointer and flags.
-pub const OWN: &[usize] = &[2, 11];
+/// The registers that it sets to something of the caller's own: the instruction pointer and flags. An activation finds its thread pointer again.
+pub const OWN: &[usize] = &[2, 11, POINTER];
 /// Carry, parity, adjust, zero, sign, direction, overflow, alignment check, identification.
 const SETTABLE: [u64; 9] = [1, 1 << 2, 1 << 4, 1 << 6, 1 << 7, 1 << 10, 1 << 11, 1 << 18, 1 << 21];
 /// Interrupts on, and a bit that is always set.
@@ -42,9 +44,9 @@ const MXCSR: usize = UNIT + 3;
 const REGISTERS: usize = UNIT + 4;
 const END: usize = REGISTERS + 2 * (8 + 16);
 
-const NAMES: [&str; 17] = [
+const NAMES: [&str; 18] = [
     "rax", "rbx", "rcx", "rdx", "rsi", "rdi", "rbp", "rsp", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15",
-    "flags",
+    "flags", "FS base",
 ];
 
 /// The name of a word of a state.
@@ -57,6 +59,7 @@ pub fn given(seed: u64, block: u64) -> State {
     let mut state: State = core::array::from_fn(|index| seed.wrapping_mul(0x1_0001_0101) ^ (index as u64 + 1) << 24);
     state[BASE] = block;
     let flags = SETTABLE.iter().enumerate().filter(|(index, _)| seed >> (index % 5) & 1 != 0);
+    state[POINTER] = 0;
     state[FLAGS] = flags.fold(FLAGS_ALWAYS, |all, (_, flag)| all | flag);
     // How to round on both units, exceptions that came, all x87 registers in use.
     state[UNIT] = 0x37f | (seed & 3) << 10 | 0xff << 32;
@@ -69,9 +72,14 @@ pub fn given(seed: u64, block: u64) -> State {
     state
 }
 
+/// A thread pointer of this child's own, which is never 0.
+pub fn pointer(number: usize) -> u64 {
+    8 * (number as u64 + 1)
+}
+
 /// The words that are compared.
 pub fn compared(unit: bool) -> impl Iterator<Item = usize> {
-    (0..=FLAGS).chain((UNIT..END).filter(move |_| unit))
+    (0..=POINTER).chain((UNIT..END).filter(move |_| unit))
 }
 
 /// A word of a state, without the bits that do not count: the mask of MXCSR.
@@ -124,6 +132,10 @@ core::arch::global_asm!(
     pop qword ptr [rbx + \at + 8 * 16]
     push {always}
     popfq
+    # Of words that are numbered from 0 on, the one at this distance.
+    mov rcx, fs:[{numbers}]
+    shl rcx, 3
+    mov [rbx + \at + 8 * 17], rcx
 .endm
 .macro FILL_STORE_UNIT at
     cmp qword ptr [rbx + {unit}], 0
@@ -132,6 +144,17 @@ core::arch::global_asm!(
 .Lwithout_\@:
 .endm
 .macro FILL_LOAD
+    mov rsi, [rbx + {given} + 8 * 17]
+    test rsi, rsi
+    jz .Lpoints_\@
+    mov edi, {pointer}
+    xor edx, edx
+    xor r8d, r8d
+    xor r9d, r9d
+    xor r10d, r10d
+    mov eax, {set}
+    syscall
+.Lpoints_\@:
     lea rsp, [rbx + 4096]
     push qword ptr [rbx + {given} + 8 * 16]
     popfq
@@ -224,6 +247,9 @@ FILL_PAGE 0
     fault = const event::FAULT,
     trap = const event::TRAP,
     spin = const event::SPIN,
+    numbers = const BLOCK + NUMBERS as u64,
+    pointer = const op::ACTIVATION_THREAD_POINTER,
+    set = const op::ACTIVATION_SET * ENTRY_BYTES,
     leave = const RETURN * ENTRY_BYTES,
     exit = const op::EXIT * ENTRY_BYTES,
 );
