@@ -22,6 +22,7 @@ mod archive;
 mod block;
 mod bytes;
 mod calls;
+mod changing;
 mod check;
 mod contract;
 mod crowd;
@@ -165,6 +166,7 @@ fn main(arguments: Arguments) {
             .chain(vectors::CHECKS)
             .chain(registers::CHECKS)
             .chain(shapes::CHECKS)
+            .chain(changing::CHECKS)
             .chain(torn::CHECKS)
             .chain(pagers::CHECKS)
             .chain(limits::CHECKS)
