@@ -61,6 +61,7 @@ mod threads;
 #[allow(unsafe_code)]
 mod torn;
 mod vectors;
+mod versions;
 mod windows;
 
 use alloc::format;
@@ -148,8 +149,12 @@ fn main(arguments: Arguments) {
         program::exit(restarts::run(arguments.clone().nth(2).unwrap_or("")).into());
     } else if chosen("services") {
         let console = Stream::new("console");
-        for (name, check) in
-            services::CHECKS.iter().chain(lending::CHECKS).chain([&deadlines::CAME_BACK]).chain(terminal::CHECKS)
+        for (name, check) in services::CHECKS
+            .iter()
+            .chain(versions::CHECKS)
+            .chain(lending::CHECKS)
+            .chain([&deadlines::CAME_BACK])
+            .chain(terminal::CHECKS)
         {
             let line = report(name, check(), &mut failed);
             let _ = console.write_all(line.as_bytes());
