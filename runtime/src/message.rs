@@ -140,12 +140,15 @@ const TORN: Control = Control::expecting(expect::words(0b00110) | expect::PAGES)
 /// Words 1 to 3, and nothing else.
 const SHORT: Control = Control::expecting(expect::words(0b01110));
 
+/// All words, either way, and nothing else.
+const ALL_WORDS: Control = Control::expecting(expect::ALL_FIVE | expect::MORE_WORDS);
+
 /// Calls a [`crate::server::ServeAllWords`] behind `entry`.
 #[inline]
 pub fn call_all_words(entry: Entry, words: AllWords) -> Result<AllWords, Error> {
     let index = portal(entry)?;
     // SAFETY: not a kernel operation. No portal that passes bytes or entries takes this call.
-    let (status, words) = unsafe { arch::call_all_words(index, words) };
+    let (status, words) = unsafe { arch::call_all_words(index, words, ALL_WORDS) };
     check(status).map(|()| words)
 }
 

@@ -1,6 +1,6 @@
 //! Calls of a child, each counted with its answer.
 
-use runtime::abi::{Control, Error, MESSAGE_WORDS, layout, op};
+use runtime::abi::{Control, Error, layout, op};
 use runtime::arch;
 
 use fuzzer::histogram::{self, Histogram};
@@ -45,8 +45,10 @@ impl Child {
 
     /// As [`Self::call`], uncounted.
     pub fn enter(&self, index: usize, words: [u64; 6]) -> u64 {
-        let first: [u64; MESSAGE_WORDS] = [words[0], words[1], words[2], words[3], words[4]];
+        let [word0, word1, word2, word3, word4, control] = words;
+        // Words 5 to 8 are no operands, and go along through some portals only: in all other calls they change nothing.
+        let all = [word0, word1, word2, word3, word4, word0, u64::MAX, layout::USER_END, word4 ^ control];
         // SAFETY: the drawn operands name nothing that this program lives on, see [`crate::child`].
-        unsafe { arch::call(index, first, Control(words[5])).0 }
+        unsafe { arch::call_all_words(index, all, Control(control)).0 }
     }
 }

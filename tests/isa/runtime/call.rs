@@ -21,11 +21,11 @@ pub unsafe fn call_short(index: usize, words: [u64; 3], expected: Control) -> (u
     unimplemented!()
 }
 
-/// Traverses the portal at `index` of an interface of words with all words, and gives what came back: status, words.
+/// Traverses the portal at `index` with all words and this control word, and gives what came back: status, words.
 ///
 /// # Safety
 /// As for [`call`].
-pub unsafe fn call_all_words(index: usize, words: AllWords) -> (u64, AllWords) {
+pub unsafe fn call_all_words(index: usize, words: AllWords, control: Control) -> (u64, AllWords) {
     unimplemented!()
 }
 

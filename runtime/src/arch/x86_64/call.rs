@@ -10,8 +10,6 @@ use idl::{AllWords, Words};
 
 /// Words 0 to 2 go there.
 const SEMAPHORE: Control = Control::expecting(expect::words(0b00111));
-/// All words do, or come back.
-const ALL_WORDS: Control = Control::expecting(expect::ALL_FIVE | expect::MORE_WORDS);
 
 /// Traverses the portal at `index` with five words and a control word, and gives what came back:
 /// status, words, control word.
@@ -59,13 +57,12 @@ pub unsafe fn call_short(index: usize, [word1, word2, word3]: [u64; 3], expected
     (status, word0)
 }
 
-/// Traverses the portal at `index` of an interface of words with all words, and gives what came back: status, words. A portal that
-/// passes anything else refuses the call.
+/// Traverses the portal at `index` with all words and this control word, and gives what came back: status, words.
 ///
 /// # Safety
 /// As for [`call`].
 #[inline(always)]
-pub unsafe fn call_all_words(index: usize, mut words: AllWords) -> (u64, AllWords) {
+pub unsafe fn call_all_words(index: usize, mut words: AllWords, control: Control) -> (u64, AllWords) {
     let status: u64;
     let [word0, word1, word2, word3, word4, word5, word6, word7, word8] = &mut words;
     // SAFETY: as the caller says; the registers are those of `abi::registers`.
@@ -76,7 +73,7 @@ pub unsafe fn call_all_words(index: usize, mut words: AllWords) -> (u64, AllWord
             inlateout("rdi") *word0, inlateout("rsi") *word1, inlateout("rdx") *word2,
             inlateout("r8") *word3, inlateout("r9") *word4,
             inlateout("r12") *word5, inlateout("r13") *word6, inlateout("r14") *word7, inlateout("r15") *word8,
-            inlateout("r10") ALL_WORDS.0 => _, lateout("rcx") _, lateout("r11") _,
+            inlateout("r10") control.0 => _, lateout("rcx") _, lateout("r11") _,
             options(nostack)
         );
     }
