@@ -36,12 +36,16 @@ pub enum Fault {
     Swapped,
     /// A model's own step, left out.
     LeftOut,
+    /// The same, the second time only.
+    LeftOutAgain,
     /// A model's own wait, left out.
     NotAwaited,
     /// A model's own fast path is taken where only the slow one is right.
     TooFast,
-    /// The writer of a ring does not ask whether a slot is free.
+    /// A writer does not ask whether the slot of a ring, or a record, is free.
     Overwritten,
+    /// A page of a window is taken for its first one.
+    FirstPage,
 }
 
 /// The work that was left to a CPU.

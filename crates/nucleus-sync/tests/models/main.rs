@@ -41,6 +41,8 @@ mod semaphores;
 mod shootdown;
 mod sleep;
 mod stopped;
+mod window_chains;
 mod window_deaths;
 mod window_migrations;
+mod window_pages;
 mod windows;
