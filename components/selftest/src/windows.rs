@@ -10,6 +10,7 @@ use abi::{Control, Error, PAGE_BYTES, expect, layout};
 use idl::{Answer, Memory, Reply, Request};
 use runtime::entry::Owned;
 use runtime::server::{self, Serve};
+use runtime::sync::Once;
 use runtime::thread::{self, Thread};
 use runtime::window::{self, Page, Window};
 use runtime::{Entry, message, op, table};
@@ -23,7 +24,7 @@ use crate::torn::{self, Keeper, THERE};
 pub const CHECKS: &[Check] = &[
     ("a window shows whole pages of the caller, to be read, or read and written", shows),
     ("bad windows are refused", refused),
-    ("registers of a device cannot be lent", registers),
+    ("registers of a device can be neither lent nor torn away", registers),
     ("safe code shows pages that it lends, and none by a word", only_lent),
     ("a callee sees concurrent writes", changes),
     ("a window is handed on four times, as wide and writable as it is at most", handed_on),
@@ -34,6 +35,8 @@ pub const CHECKS: &[Check] = &[
     ("a page that is granted in the middle of a call goes from the window", granted),
     ("a page that is torn away in the middle of a call goes from the window", torn_away),
     ("a callee cannot tear away pages that it is lent", not_torn_away),
+    ("a page that goes also goes from where its window was handed on", gone_above),
+    ("none of these loses a frame", balanced),
 ];
 
 fn text(error: Error) -> &'static str {
@@ -70,12 +73,18 @@ fn portal<S: Serve>() -> Result<(Owned, Owned), Error> {
     Ok((portal, service))
 }
 
+/// Activations for all trials, which stay.
+fn activations() -> Result<(), &'static str> {
+    static MADE: Once<Result<(), Error>> = Once::new();
+    MADE.get_or_make(|| server::activations(10)).map_err(text)
+}
+
 fn pages(count: usize, byte: u8) -> Vec<Page> {
     vec![Page([byte; PAGE_BYTES]); count]
 }
 
 fn shows() -> Result<(), &'static str> {
-    server::activations(2).map_err(text)?;
+    activations()?;
     let (portal, _service) = portal::<Adds>().map_err(text)?;
     for round in 0..3 {
         for count in [1, 2, 3, 15, 16] {
@@ -136,6 +145,7 @@ fn refused() -> Result<(), &'static str> {
 
 fn registers() -> Result<(), &'static str> {
     let (portal, _service) = portal::<Adds>().map_err(text)?;
+    let keeper = keeper().map_err(text)?;
     let registers = machine()?.registers;
     // In the lowest GiB, where portal code looks, and past it.
     for place in [0x3b00_0000, layout::FREE_START + (1 << 30)] {
@@ -144,6 +154,7 @@ fn registers() -> Result<(), &'static str> {
             let refused = call_showing(portal.entry(), [0; 5], window).err();
             hold(refused == Some(Error::Registers), "they are lent")?;
         }
+        hold(keeper.call(place | 1, 1) == Err(Error::PageRights), "they are torn away")?;
         take_back(place)?;
     }
     Ok(())
@@ -176,7 +187,7 @@ fn only_lent() -> Result<(), &'static str> {
     hold(lent[0].0 == [3; PAGE_BYTES], "it was written")
 }
 
-/// Reads the first byte of its window, says so, and reads it again when it may go on; then writes it one up.
+/// Reads the byte of its window that word 0 says, says so, and reads it again when it may go on; then writes the next one.
 struct Waits;
 
 static CAME: AtomicU64 = AtomicU64::new(0);
@@ -184,15 +195,16 @@ static GATE: AtomicU64 = AtomicU64::new(0);
 
 impl Serve for Waits {
     fn serve(request: &mut Request<'_>) -> Reply {
+        let at = request.words[0] as usize;
         let Some(window) = Window::of(request) else { return Reply::word(0) };
         let [mut first, mut last] = [[0; 1]; 2];
-        window.read(0, &mut first);
+        window.read(at, &mut first);
         CAME.fetch_add(1, Ordering::SeqCst);
         while GATE.load(Ordering::SeqCst) == 0 {
             let _ = thread::sleep(100_000);
         }
-        window.read(0, &mut last);
-        let wrote = window.write(1, &[last[0] + 1]);
+        window.read(at, &mut last);
+        let wrote = window.write(at + 1, &[last[0] + 1]);
         Reply { words: [first[0].into(), last[0].into(), wrote.into(), window.word(), 0], control: Control(0) }
     }
 }
@@ -205,12 +217,16 @@ struct Called {
 
 impl Called {
     fn start(entry: Entry, window: u64) -> Result<Self, &'static str> {
+        Self::start_with(entry, [0; 5], window)
+    }
+
+    fn start_with(entry: Entry, words: [u64; 5], window: u64) -> Result<Self, &'static str> {
         CAME.store(0, Ordering::SeqCst);
         GATE.store(0, Ordering::SeqCst);
         let answer = Arc::new([const { AtomicU64::new(99) }; 2]);
         let its = answer.clone();
         let caller = thread::spawn(move || {
-            if let Ok(words) = call_showing(entry, [0; 5], window) {
+            if let Ok(words) = call_showing(entry, words, window) {
                 its[0].store(words[0], Ordering::SeqCst);
                 its[1].store(words[1], Ordering::SeqCst);
             }
@@ -219,7 +235,7 @@ impl Called {
         until(&CAME, 1)?;
         Ok(Self { caller, answer })
     }
-    /// The first byte of the window as the callee read it before the gate opened, and after.
+    /// The byte of the window as the callee read it before the gate opened, and after.
     fn answer(self) -> [u64; 2] {
         GATE.store(1, Ordering::SeqCst);
         self.caller.join();
@@ -283,7 +299,6 @@ impl Serve for Hands {
 }
 
 fn handed_on() -> Result<(), &'static str> {
-    server::activations(8).map_err(text)?;
     let (portal, _service) = portal::<Hands>().map_err(text)?;
     HANDS.store(portal.entry().0 as u64, Ordering::SeqCst);
     let before = frames()?;
@@ -298,6 +313,9 @@ fn handed_on() -> Result<(), &'static str> {
         (1, 1, 1, 0, u64::MAX - Error::BadArgument as u64, 0),
         (2, 3, 1, 0, u64::MAX - Error::BadArgument as u64, 1),
         (2, 1, 0, WRITABLE, u64::MAX - Error::PageRights as u64, 0),
+        // With this bit it has a page more, or two.
+        (2, 1, 0, 1, u64::MAX - Error::WindowGone as u64, 0),
+        (1, 1, 0, 2, u64::MAX - Error::WindowGone as u64, 0),
     ] {
         for lends in [0, WRITABLE] {
             if wants != 0 && lends != 0 {
@@ -412,16 +430,69 @@ fn slots() -> Result<(), &'static str> {
 
 fn granted() -> Result<(), &'static str> {
     let (portal, _service) = portal::<Waits>().map_err(text)?;
-    let child = Owned::new(op::domain_new(Entry::OWN, 0, "granted").map_err(text)?);
-    for count in [1, MAX_PAGES] {
+    for (count, gone) in [(1, 0), (MAX_PAGES, 0), (MAX_PAGES, MAX_PAGES - 1)] {
         let mut lent = pages(count, 3);
-        let word = window::on_mut(&mut lent);
-        let called = Called::start(portal.entry(), word)?;
-        grant(child.entry(), word & !(PAGES | WRITABLE), 0x5000_0000 + (count * PAGE_BYTES) as u64).map_err(text)?;
+        let at = (gone * PAGE_BYTES) as u64;
+        let called = Called::start_with(portal.entry(), [at, 0, 0, 0, 0], window::on_mut(&mut lent))?;
+        grant_away(&mut lent[gone])?;
         hold(called.answer() == [3, 0], "what is read")?;
         // The pager brings a clear page.
-        hold(peek(&lent[0]) == 0, "another page came")?;
-        hold(crate::raw::peek(lent[0].0.as_ptr() as u64 + 1) == 0, "what is written")?;
+        hold(peek(&lent[gone]) == 0, "another page came")?;
+        hold(crate::raw::peek(lent[gone].0.as_ptr() as u64 + 1) == 0, "what is written")?;
+    }
+    Ok(())
+}
+
+/// Grants a page of ours to a domain, which is removed then.
+fn grant_away(page: &mut Page) -> Result<(), &'static str> {
+    let child = Owned::new(op::domain_new(Entry::OWN, 0, "granted").map_err(text)?);
+    grant(child.entry(), page.0.as_mut_ptr() as u64, 0x5000_0000).map_err(text)
+}
+
+/// Hands its window on to itself so often as word 1 says, and then to [`Waits`].
+struct Passes;
+
+/// Portals to [`Passes`] and [`Waits`].
+static PASSES: [AtomicUsize; 2] = [const { AtomicUsize::new(0) }; 2];
+
+impl Serve for Passes {
+    fn serve(request: &mut Request<'_>) -> Reply {
+        let [at, times, ..] = request.words;
+        let Some(window) = Window::of(request) else { return Reply::word(u64::MAX) };
+        let next = Entry(PASSES[usize::from(times == 0)].load(Ordering::SeqCst));
+        match call_showing(next, [at, times.saturating_sub(1), 0, 0, 0], window.word()) {
+            Ok(words) => Reply { words, control: Control(0) },
+            Err(error) => Reply::word(u64::MAX - error as u64),
+        }
+    }
+}
+
+fn gone_above() -> Result<(), &'static str> {
+    let (waits, _waits) = portal::<Waits>().map_err(text)?;
+    let (passes, _passes) = portal::<Passes>().map_err(text)?;
+    PASSES[0].store(passes.entry().0, Ordering::SeqCst);
+    PASSES[1].store(waits.entry().0, Ordering::SeqCst);
+    for times in 0..MAX_HANDED_ON as u64 {
+        for (count, gone) in [(1, 0), (2, 1)] {
+            let mut lent = pages(count, 3);
+            let at = (gone * PAGE_BYTES) as u64;
+            let called = Called::start_with(passes.entry(), [at, times, 0, 0, 0], window::on_mut(&mut lent))?;
+            grant_away(&mut lent[gone])?;
+            hold(called.answer() == [3, 0], "what is read")?;
+            hold(crate::raw::peek(lent[gone].0.as_ptr() as u64 + 1) == 0, "what is written")?;
+        }
+    }
+    Ok(())
+}
+
+/// Each trial twice more: the first of these makes what stays, as heap that others have split. What threads had may be given back later.
+fn balanced() -> Result<(), &'static str> {
+    let [trials @ .., _] = CHECKS else { return Err("no trials") };
+    for (name, trial) in trials {
+        trial()?;
+        let before = frames()?;
+        trial()?;
+        hold(frames()? >= before, name)?;
     }
     Ok(())
 }
