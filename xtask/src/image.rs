@@ -387,7 +387,8 @@ fn finish(project: &Project, writer: Writer, nucleus: PathBuf, command_line: Str
     })
 }
 
-fn program(programs: &Programs, program: &Program) -> Result<Vec<u8>> {
+/// The file of a program, as the archive has it.
+pub fn program(programs: &Programs, program: &Program) -> Result<Vec<u8>> {
     elf::strip(&read(programs.file(program)?)?).with_context(|| format!("program {}", program.0))
 }
 

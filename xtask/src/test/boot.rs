@@ -174,7 +174,12 @@ fn run_one(project: &Project, built: &Built, case: &Case<'_>, boards: Boards) ->
     if let Some(expected) = &test.trace {
         let (memory, work) = (&memory, expected.work(test.exec.as_deref())?);
         let run = Run { system: &system, memory, cpus, work, from_boot: false, echo: false, forward: &[], limit };
-        expected.compare(&trace::record(project, &run, nucleus.clone(), &built.programs)?, test.status, cpus)?;
+        let traced = trace::record(project, &run, nucleus.clone(), &built.programs)?;
+        expected.compare(&traced, test.status, cpus)?;
+        if let Some(program) = &expected.loads {
+            let file = image::program(&built.programs, &(program.clone(), Vec::new()))?;
+            traced::loaded(&traced, &file)?;
+        }
         return Ok(Vec::new());
     }
     let time_server = if test.time_server { Some(TimeServer::open()?) } else { None };

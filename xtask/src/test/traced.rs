@@ -6,6 +6,7 @@
 //! domains = ["netd", "httpd"]     # different ones that had the CPU
 //! calls = ["httpd > netd Connection.read"]   # made, and returned from
 //! woken = ["virtio-net"]          # by an interrupt
+//! loads = "ls"                    # the one program that `proc` loads: its whole pages by windows, the rest by a message for each page
 //! ```
 //! Besides, each CPU's scheduler ran, each record fits those before it, no two spans of time of one CPU overlap, no thread runs on two
 //! CPUs at once, and what is written for Perfetto is
@@ -13,8 +14,10 @@
 
 use crate::elf;
 use crate::project::read;
-use crate::trace::{Ended, Span, Story, Traced, Who, Work};
+use crate::trace::{Call, Ended, Span, Story, Traced, Who, Work};
+use abi::PAGE_BYTES;
 use anyhow::{Context, Result, bail, ensure};
+use loader::program::{Machine, Program};
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -29,6 +32,8 @@ pub struct Expected {
     domains: Vec<String>,
     calls: Vec<String>,
     woken: Vec<String>,
+    /// See [`loaded`].
+    pub loads: Option<String>,
 }
 
 impl Expected {
@@ -90,6 +95,30 @@ impl Expected {
         }
         Ok(())
     }
+}
+
+/// The reads by which a program was loaded: a window is one copy, a message three. `file` is the program as the machine has it.
+pub fn loaded(traced: &Traced, file: &[u8]) -> Result<()> {
+    let parse = |machine| Program::parse(file, file.len() as u64, machine).ok();
+    let program = parse(Machine::X86_64).or_else(|| parse(Machine::AArch64)).context("the file is no program")?;
+    let pages =
+        program.segments().iter().flat_map(|segment| (0..segment.pages).filter_map(|page| segment.contents(page)));
+    let (whole, parts): (Vec<_>, Vec<_>) =
+        pages.partition(|contents| contents.file.end - contents.file.start == PAGE_BYTES as u64);
+    let story = &traced.story;
+    let read = |call: &&Call| {
+        let name = traced.labels.call(story, call);
+        let is_read =
+            name.strip_prefix("ramfs File.read").is_some_and(|rest| rest.is_empty() || rest.starts_with(" with"));
+        is_read && story.name(call.from) == "proc" && call.ended == Ended::Returned
+    };
+    let (messages, windows): (Vec<_>, Vec<_>) = story.calls.iter().filter(read).partition(|call| call.pages == 0);
+    let shown: usize = windows.iter().map(|call| usize::from(call.pages)).sum();
+    ensure!(shown == whole.len(), "of {} whole pages of the program {shown} were read by windows", whole.len());
+    // And the file's head.
+    let most = parts.len() + 1;
+    ensure!(messages.len() == most, "{} messages brought parts of the program instead of {most}", messages.len());
+    Ok(())
 }
 
 /// No thread runs on two CPUs at once.

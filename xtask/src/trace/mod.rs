@@ -39,7 +39,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
-pub use story::{Ended, Span, Story, Who};
+pub use story::{Call, Ended, Span, Story, Who};
 use window::Window;
 
 /// Between two looks at whether the machine answers, or has become idle.
