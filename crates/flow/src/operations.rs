@@ -6,14 +6,12 @@
 //! Each can stop between two nodes and go on there, as a nucleus must that lets interrupts in.
 
 use crate::level::{Levels, end_of, part_of};
-use crate::pool::{Exhausted, Id, LEAF, Label, Memory, Node, PARTS, Pool};
+use crate::pool::{Exhausted, Id, LEAF, Label, Memory, Node, PARTS, Pool, TIDIED};
 use crate::{Handle, Level};
 use core::cell::Cell;
 
 /// Room for the entries of two leaves: a power of two.
 const ROOM: usize = (2 * LEAF).next_power_of_two();
-/// Nodes that a step frees: few, so that it takes less time.
-const FREED: usize = 4;
 /// Bits of an entry's level.
 const LEVEL: u64 = 7;
 
@@ -507,7 +505,7 @@ impl<M: Memory> Pool<M> {
         let trees = [first.root, second.root].map(Tree::Node);
         let root = self.combined_part(&mut merger, trees, done.root, Place::ROOT);
         *effort = merger.walk.effort.get();
-        self.tidy(FREED);
+        self.tidy_after(done);
         let made = Label { default: merger.default, root: root? };
         if !merger.walk.has_stopped() {
             return Ok(Some(made));
@@ -518,8 +516,22 @@ impl<M: Memory> Pool<M> {
 
     /// Lets go of what a task has made.
     pub(crate) fn abandon(&mut self, task: &mut Task) {
-        self.release_later(core::mem::replace(task, Task::NEW).done);
-        self.tidy(FREED);
+        let done = core::mem::replace(task, Task::NEW).done;
+        self.release_later(done);
+        self.tidy_after(done);
+    }
+
+    /// Lets go of what earlier steps made, which is nothing almost always.
+    #[inline(always)]
+    fn release_done(&mut self, done: Option<Id>) {
+        if done.is_some() {
+            self.release_node(done);
+        }
+    }
+
+    /// Frees nodes after a step that went on with `done`: few, so that it takes less time.
+    fn tidy_after(&mut self, done: Label) {
+        self.tidy(if done.root.is_some() { 4 } else { TIDIED });
     }
 
     /// `done` is what earlier steps made of both. It becomes part of the result, or goes: a copy of a label is walked otherwise than the label.
@@ -547,17 +559,17 @@ impl<M: Memory> Pool<M> {
             rule.keeps[1].has(pairs).then_some(second)
         };
         if let Some(kept) = kept.filter(|kept| self.may_keep(*kept)) {
-            self.release_node(done);
+            self.release_done(done);
             return self.kept(kept);
         }
         if rule.makes[merger.default as usize].has(pairs) {
-            self.release_node(done);
+            self.release_done(done);
             return Ok(None);
         }
         if let (Some(one_entries), Some(other_entries)) = (one.entries, other.entries) {
             let (made, levels) = merger.merge([(one_entries, one.levels), (other_entries, other.levels)]);
             let like = [first.node(), second.node()];
-            self.release_node(done);
+            self.release_done(done);
             return if made.len() <= LEAF { self.leaf(made, levels, like) } else { self.tree(made, place.depth) };
         }
         self.combined_below(merger, trees, done, place)

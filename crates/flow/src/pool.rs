@@ -17,7 +17,7 @@ pub const LEAF: usize = 60;
 /// Parts of what is more.
 pub(crate) const PARTS: usize = 4;
 /// Nodes that nobody refers to any more which are freed with each that becomes one.
-const TIDIED: usize = 16;
+pub(crate) const TIDIED: usize = 16;
 
 /// A node of a [`Memory`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
@@ -543,6 +543,7 @@ impl<M: Memory> Pool<M> {
     }
 
     /// Writes words, nodes, entries and levels of a node that nobody else knows yet.
+    #[inline(always)]
     fn set_content(&mut self, id: Id, words: &[u64], (nodes, count, levels): (u32, u32, Levels)) {
         let node = self.memory.node_mut(id);
         node.nodes = nodes;

@@ -186,7 +186,9 @@ impl Work {
 
     /// `label ⊔ (by ⊓ label★)`: the label raised by another one, but owned handles stay so.
     fn raised<M: Memory>(&mut self, pool: &mut Pool<M>, label: Label, by: Label) -> Result<Label, Stop> {
-        self.combined(pool, &Rule::RAISED, label, by)
+        let raised = self.combined(pool, &Rule::RAISED, label, by)?;
+        // Much may follow from it. That is another step.
+        if self.is_late { Err(Stop::Again) } else { Ok(raised) }
     }
 
     /// `label ⊓ of★`: the label, but ★ where `of` has ownership.
