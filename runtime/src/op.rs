@@ -110,7 +110,7 @@ pub fn domain_set_share(domain: Entry, percent: u64) -> Result {
     unsafe { raw::domain_set_share(domain, percent) }
 }
 
-/// Where a scheduler sits.
+/// The seat of a scheduler.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Seat {
     /// It decides for the CPU with this number.
@@ -573,7 +573,7 @@ pub fn machine_handles(machine: Entry, key: [u64; 2]) -> Result {
     area::transfer(&[&one, &other], set, |(), _| ())
 }
 
-/// Makes room for more threads; gives for how many there is room now. For `roottask`, before a scheduler sits.
+/// Makes room for more threads; gives for how many there is room now. For `roottask`, before a scheduler has a seat.
 pub fn machine_threads(machine: Entry) -> Result<u64> {
     // SAFETY: threads are no memory.
     unsafe { raw::machine_threads(machine) }

@@ -29,8 +29,7 @@ impl Source for Own {
             // Of a server that dies just now the entry cannot be delivered.
             Err(Failure::Protocol(Protocol::NotDelivered)) => Err(Error::Revoked),
             Err(Failure::Refused(PipeError::Flow)) => Err(Error::Flow),
-            Err(Failure::Refused(PipeError::NoMemory)) => Err(Error::NoFrames),
-            Err(Failure::Refused(PipeError::TooManySessions)) => Err(Error::Full),
+            Err(Failure::Refused(PipeError::NoMemory | PipeError::TooManySessions)) => Err(Error::Full),
             Err(_) => Err(Error::Unknown),
         }
     }

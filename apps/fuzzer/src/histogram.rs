@@ -60,6 +60,7 @@ pub const OF_PROGRAMS: Excuses = Excuses {
         (Error::HasKey, "only a holder of the machine sets it; the test runtime tries that"),
         (Error::TooLate, "only a holder of the machine makes room for threads; the test runtime tries that"),
         (Error::BadSpecification, "only a holder of the machine makes shapes; the test runtime tries that"),
+        (Error::NotYet, "of an operation that is not drawn"),
         (Error::CodeTooLong, "only a holder of the machine makes shapes; the test runtime tries that"),
         (Error::TooManyForWindows, "its domains have few activations; the test windows has too many"),
         (Error::ArchivePage, "it is not shown the boot archive; the test runtime is"),

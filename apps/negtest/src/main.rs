@@ -19,7 +19,7 @@
 //! | [`pipes`] | of programs that want pipes of others, or all of them, and all room for files |
 //! | [`images`] | of files that are no programs |
 //! | [`network`] | of programs that take all there is of the network |
-//! | [`snapshots`] | of programs that ask for the system's state without end |
+//! | [`statuses`] | of programs that ask for the system's state without end |
 //! | [`terminal`] | of programs that want the terminal for themselves |
 //! | [`turns`] | of threads that keep others waiting for an activation or a lock |
 //! | [`woken`] | of threads that were woken to call again |
@@ -66,7 +66,7 @@ mod pagers;
 mod pipes;
 mod refusals;
 mod rule;
-mod snapshots;
+mod statuses;
 mod storms;
 mod terminal;
 mod turns;
@@ -114,7 +114,7 @@ fn cases() -> impl Iterator<Item = &'static Case> {
         fragile::ALL,
         pipes::ALL,
         images::ALL,
-        snapshots::ALL,
+        statuses::ALL,
         network::ALL,
         terminal::ALL,
         turns::ALL,

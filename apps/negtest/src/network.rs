@@ -339,14 +339,14 @@ fn end(name: &str) -> Result<(), String> {
 
 /// While the web server or the network itself is started again nobody listens on its port.
 fn kept() -> Result<String, String> {
-    const IN_USE: Refusal = Failure::Refused(NetError::InUse);
+    const KEPT: Refusal = Failure::Refused(NetError::Kept);
     for victim in ["httpd", "netd", "netd"] {
         end(victim)?;
         let until = op::clock() + SECOND;
         let mut refused = 0;
         while op::clock() < until {
             match Session::open().and_then(|session| session.listen(0, WEB, 1, (1, 1)).map(drop)) {
-                Err(IN_USE) => refused += 1,
+                Err(KEPT) => refused += 1,
                 // It died, or is not there yet.
                 Err(Failure::Transport(_)) | Err(Failure::Refused(NetError::Closed)) => {}
                 outcome => return Err(format!("without {victim}: {outcome:?}")),
@@ -358,7 +358,7 @@ fn kept() -> Result<String, String> {
         }
         others_work()?;
     }
-    Ok(format!("refused: {IN_USE}"))
+    Ok(format!("refused: {KEPT}"))
 }
 
 /// The network's own account is exhausted before the limit of a program: it refuses, goes on, and has room again when

@@ -10,13 +10,13 @@ use runtime::window::Page;
 use sockets::WHOLE_SEGMENTS;
 
 use crate::files::{Files, Open, push_length};
-use crate::status::{self, Snapshot};
+use crate::status::{self, SystemStatus};
 use crate::time;
 
 /// Where a body comes from.
 enum Source {
     File(Rc<Open>),
-    Snapshot(Snapshot),
+    Status(SystemStatus),
 }
 
 /// The body that follows the head of an answer.
@@ -62,7 +62,7 @@ impl Body {
         into.resize(start + want, 0);
         let count = match &self.source {
             Source::File(file) => file.read(self.offset, &mut into[start..]),
-            Source::Snapshot(snapshot) => snapshot.read(self.offset, &mut into[start..]),
+            Source::Status(status) => status.read(self.offset, &mut into[start..]),
         };
         let count = count.unwrap_or(0);
         into.truncate(start + count);
@@ -137,19 +137,19 @@ fn started(mut body: Body, into: &mut Vec<u8>) -> Option<Body> {
 
 /// The running system: another text each time.
 fn report_status(request: &Request<'_>, into: &mut Vec<u8>) -> Option<Body> {
-    let Some(snapshot) = Snapshot::take() else {
+    let Some(status) = SystemStatus::take() else {
         whole(Status::Unavailable, request, into);
         return None;
     };
     begin(Status::Ok, request.persistent, into);
     into.extend_from_slice(b"Content-Type: application/json\r\nCache-Control: no-store\r\n");
-    let end = snapshot.size();
+    let end = status.size();
     push_length(into, end);
     into.extend_from_slice(b"\r\n");
     if request.method == Method::Head {
         return None;
     }
-    started(Body { source: Source::Snapshot(snapshot), offset: 0, end }, into)
+    started(Body { source: Source::Status(status), offset: 0, end }, into)
 }
 
 /// Whether a list of tags holds this one (weak comparison, RFC 9110, 8.8.3.2).

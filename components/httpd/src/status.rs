@@ -9,13 +9,13 @@ pub const PATH: &str = "/status.json";
 /// While that component is away there is no answer: nobody else waits for it.
 static STATUS: Connection<Name<'static>> = Connection::named("status");
 
-/// The text of one moment.
-pub struct Snapshot {
+/// The status of one moment, as text.
+pub struct SystemStatus {
     number: u64,
     size: u64,
 }
 
-impl Snapshot {
+impl SystemStatus {
     /// Of now; `None` if nobody reports it.
     pub fn take() -> Option<Self> {
         StatusClient(STATUS.once()).take().ok().map(|(number, size)| Self { number, size })

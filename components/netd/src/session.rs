@@ -45,7 +45,8 @@ impl Session {
         check(&account, Kind::Account, NetError::NotAnAccount)?;
         let handed = Delegate::entry(account.entry().0, rights::ALL);
         let ticket = Sigma0Client(Direct(Entry::SIGMA0)).manage_account(handed).map_err(|error| match error {
-            Failure::Refused(Sigma0Error::Full | Sigma0Error::AllGiven) => NetError::Full,
+            Failure::Refused(Sigma0Error::Full) => NetError::Full,
+            Failure::Refused(Sigma0Error::AllGiven) => NetError::AllGiven,
             Failure::Refused(Sigma0Error::NotAnAccount) => NetError::NotAnAccount,
             _ => NetError::Failed,
         })?;

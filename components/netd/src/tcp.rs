@@ -361,7 +361,10 @@ impl Stack {
             // Its owner may be gone.
             self.sweep();
         }
-        if is_kept || self.listeners.contains_key(&port) {
+        if is_kept {
+            return Err(NetError::Kept);
+        }
+        if self.listeners.contains_key(&port) {
             return Err(NetError::InUse);
         }
         if ![pages.0, pages.1].iter().all(|pages| (1..=MAX_PAGES).contains(pages)) {

@@ -224,10 +224,9 @@ fn nucleus(error: Error) -> ProcessError {
     }
 }
 
-/// The refusal for an error that starting a program never meets if all is well. The log has the error.
+/// The refusal for an error that starting a program never meets if all is well. The log has the error, if the caller may add a line.
 pub fn failed(who: &str, error: impl core::fmt::Display) -> ProcessError {
-    log_for_caller!("{who}: {error}");
-    ProcessError::Failed
+    if log_for_caller!("{who}: {error}") { ProcessError::Failed } else { ProcessError::Unlogged }
 }
 
 fn cpus(error: Error) -> ProcessError {

@@ -45,13 +45,15 @@ pub fn caller_is_untainted() -> bool {
     CALLERS.caller_may(0).both()
 }
 
-/// Writes a line into the log, which everybody reads, if the caller may tell everybody.
+/// Writes a line into the log, which everybody reads, if the caller may inform everybody. Gives whether it did.
 macro_rules! log_for_caller {
-    ($($part:tt)*) => {
-        if $crate::labels::CALLERS.caller_may(0).change {
+    ($($part:tt)*) => {{
+        let may_log = $crate::labels::CALLERS.caller_may(0).change;
+        if may_log {
             runtime::log_about_program!($($part)*);
         }
-    };
+        may_log
+    }};
 }
 pub(crate) use log_for_caller;
 
@@ -93,9 +95,6 @@ pub fn refused(error: Error) -> ProcessError {
         Error::AccountExhausted | Error::NoFrames => ProcessError::NoMemory,
         Error::TableFull => ProcessError::TooMany,
         Error::BadArgument => ProcessError::NotALevel,
-        error => {
-            log_for_caller!("labels: {error}");
-            ProcessError::Failed
-        }
+        error => crate::child::failed("labels", error),
     }
 }

@@ -154,7 +154,7 @@ fn registers() -> Result<(), &'static str> {
             let refused = call_showing(portal.entry(), [0; 5], window).err();
             hold(refused == Some(Error::Registers), "they are lent")?;
         }
-        hold(keeper.call(place | 1, 1) == Err(Error::PageRights), "they are torn away")?;
+        hold(keeper.call(place | 1, 1) == Err(Error::Registers), "they are torn away")?;
         take_back(place)?;
     }
     Ok(())

@@ -4,8 +4,8 @@
 //! |---|---|
 //! | [`look`] | asks the nucleus, `roottask` and `names` |
 //!
-//! # Snapshots
-//! A snapshot is taken as a whole, under the lock, and kept as text until [`KEPT`] others were taken. One serves
+//! # Each status
+//! A status is taken as a whole, under the lock, and kept as text until [`KEPT`] others were taken. One serves
 //! for a second: however often it is asked, this component takes no more of them. All memory that may be needed is
 //! reserved at the start: however many readers there are, it does not grow.
 //!
@@ -34,7 +34,7 @@ runtime::entry!(main);
 
 /// Activations that serve.
 const ACTIVATIONS: usize = 2;
-/// Snapshots kept: a reader has at least three seconds.
+/// Texts kept: a reader has at least three seconds.
 const KEPT: usize = 4;
 /// Bytes of the longest text; the rest is left out, and the text says so.
 const TEXT_BYTES: usize = 32 << 10;
@@ -63,9 +63,9 @@ impl StatusServer for Status {
         kept.take(op::clock(), |text| looked.look(text)).ok_or(StatusError::NotReported)
     }
 
-    fn read(&self, _badge: u64, snapshot: u64, offset: u64, into: &mut [u8]) -> Result<usize, StatusError> {
+    fn read(&self, _badge: u64, number: u64, offset: u64, into: &mut [u8]) -> Result<usize, StatusError> {
         let state = STATE.lock();
-        state.as_ref().and_then(|state| state.kept.read(snapshot, offset, into)).ok_or(StatusError::Gone)
+        state.as_ref().and_then(|state| state.kept.read(number, offset, into)).ok_or(StatusError::Gone)
     }
 }
 

@@ -163,7 +163,7 @@ macro_rules! operations {
         Reserved: "message areas or windows are in it";
         WritableCode: "writable and executable together";
         PageRights: "more rights than the source has";
-        ArchivePage: "the boot archive, granted or writable";
+        ArchivePage: "the boot archive where it is shown whole, granted or writable";
         Registers: "a grant that makes registers of a device executable";
         Shared: "a grant that makes a page executable which others have, too";
         Flow: "others have the page, too, and who writes it may not change what has its label", "or who reads it may not observe that";
@@ -260,7 +260,7 @@ macro_rules! operations {
     ENTRY_INFO entry_info(domain: Domain READ, index: Index) -> Number "kind + 256 · rights + 65,536 · number of the domain that it stands for, if it is one, or of the shape of its portals, if it has", Full {}
     /// Reserved for L4 IPC.
     IPC ipc() -> Nothing, Full {
-        ReservedIndex: "always, until it is there";
+        NotYet: "always, until it is there";
     }
     /// Makes code for the specification of portals of which so many bytes stand in the message area (the crate `portalgen` says what it
     /// may be). The code goes when the entry is removed and each domain that had a service of the shape is gone.

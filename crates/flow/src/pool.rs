@@ -265,8 +265,15 @@ impl<M: Memory> Pool<M> {
 
     /// Whether some handle has this level.
     pub fn has(&self, label: Label, level: Level) -> bool {
+        !self.has_none(label, [level])
+    }
+
+    /// Whether no handle has one of these levels.
+    #[inline]
+    pub(crate) fn has_none<const N: usize>(&self, label: Label, levels: [Level; N]) -> bool {
         let default = Levels::of(label.default);
-        !label.root.map_or(default, |root| default.and(self.memory.node(root).levels)).are_among(!(1 << level as u8))
+        let all = label.root.map_or(default, |root| default.and(self.memory.node(root).levels));
+        all.are_among(levels.into_iter().fold(!0, |bits, level| bits & !(1 << level as u8)))
     }
 
     /// The same label for another owner, which releases it, too.

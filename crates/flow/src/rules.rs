@@ -522,13 +522,13 @@ pub fn observe<M: Memory>(
 
 /// Whether a domain may change an object of the label {1}. That takes no search.
 pub fn may_change_plain<M: Memory>(pool: &Pool<M>, domain: &Labels) -> bool {
-    !pool.has(domain.send, Level::Two) && !pool.has(domain.send, Level::Three)
+    pool.has_none(domain.send, [Level::Two, Level::Three])
 }
 
 /// A domain's rights to an object of the label {1}: observe it without taint, change it. That takes no search.
 pub fn plain_rights<M: Memory>(pool: &Pool<M>, domain: &Labels) -> (bool, bool) {
-    let accepts = !pool.has(domain.receive, Level::Star) && !pool.has(domain.receive, Level::Zero);
-    (accepts && !pool.has(domain.send, Level::Zero), may_change_plain(pool, domain))
+    let accepts = pool.has_none(domain.receive, [Level::Star, Level::Zero]);
+    (accepts && pool.has_none(domain.send, [Level::Zero]), may_change_plain(pool, domain))
 }
 
 /// Whether a domain has both.

@@ -19,7 +19,8 @@ pub const BAD_WINDOW: u64 = Protocol::BadWindow as u64;
 #[cold]
 pub fn is_of_window(error: Error) -> bool {
     use Error::{
-        AccountExhausted, BadAddress, BadArgument, BadControl, NotMapped, PageRights, Registers, Reserved, WindowGone,
+        AccountExhausted, BadAddress, BadArgument, BadControl, NoFrames, NotMapped, PageRights, Registers, Reserved,
+        TooOften, WindowGone,
     };
     matches!(
         error,
@@ -31,7 +32,9 @@ pub fn is_of_window(error: Error) -> bool {
             | BadArgument
             | BadControl
             | WindowGone
+            | TooOften
             | AccountExhausted
+            | NoFrames
     )
 }
 

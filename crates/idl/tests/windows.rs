@@ -251,17 +251,27 @@ fn less_than_a_page_goes_in_the_message() {
 #[test]
 fn calls_without_a_window_use_messages() {
     use Error::{
-        AccountExhausted, BadAddress, BadArgument, BadControl, NotMapped, PageRights, PeerDied, Registers, Reserved,
-        WindowGone,
+        AccountExhausted, BadAddress, BadArgument, BadControl, NoFrames, NotMapped, PageRights, PeerDied, Registers,
+        Reserved, TooOften, WindowGone,
     };
     let loopback = Loopback::new();
     let client = StoreClient(&loopback);
     let mut room = pages(2);
     let into = bytes(&mut room);
     allow(&loopback, into);
-    for error in
-        [NotMapped, PageRights, BadAddress, Reserved, Registers, BadArgument, BadControl, WindowGone, AccountExhausted]
-    {
+    for error in [
+        NotMapped,
+        PageRights,
+        BadAddress,
+        Reserved,
+        Registers,
+        BadArgument,
+        BadControl,
+        WindowGone,
+        TooOften,
+        AccountExhausted,
+        NoFrames,
+    ] {
         loopback.refuses.set(Some(error));
         into.fill(0);
         assert_eq!(client.get(9, into), Ok(MESSAGE_BYTES), "{error:?}");

@@ -50,6 +50,8 @@ codes! {
         19 NotAnAccount "not an account that can be charged"
         20 NotASemaphore "not a semaphore that may be raised"
         21 BadPort "a port is a number from 1 to 65535"
+        22 Kept "the port is kept for components"
+        23 AllGiven "others have handed over all accounts that there can be: end a program (ps, kill)"
     }
 }
 

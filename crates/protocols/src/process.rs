@@ -38,6 +38,7 @@ codes! {
         32 TooLong "arguments and environment are too long together"
         33 ZeroByte "an argument or a variable has a zero byte"
         34 HasEnded "it has ended"
+        35 Unlogged "it could not be done, and compartments forbid a line in the log about it"
     }
 }
 
@@ -89,7 +90,7 @@ pub trait Process {
 pub trait Child {
     /// Its domain, with the rights to copy and to write, so that servers can make entries in its table. Only before it runs.
     fn domain(&self) -> Result<Delegated, ProcessError>;
-    /// Lets it run. Once.
+    /// Lets it run. Once: else `Runs`, or `HasEnded`.
     fn start(&self) -> Result<(), ProcessError>;
     /// Waits until it ends; gives its status (`abi::info::status`) and forgets it.
     fn wait(&self) -> Result<u64, ProcessError>;

@@ -10,9 +10,9 @@ codes! {
         3 Occupied "something is mapped there already"
         4 BadAddress "not an address of user space"
         5 BadRights "a right that there is not"
-        6 NotManaged "not a domain that this caller handed over"
+        6 NotManaged "not a domain or an account that this caller handed over"
         7 Full "this caller has handed over as many domains and accounts as it may"
-        8 Failed "the nucleus refused an entry"
+        8 Failed "the nucleus refused it"
         9 NotAnAccount "not an account that may be drawn from"
         10 NotADomain "not a domain that may be changed"
         11 NotRoottask "only roottask may, before it starts others"
@@ -22,7 +22,7 @@ codes! {
         15 Flow "a tainted program hands nothing over, and draws for itself only"
         16 BadSize "larger than the largest block of memory"
         17 Gone "the caller does not run any more"
-        18 AllGiven "programs, or components, have handed over as many domains and accounts as there can be: end one"
+        18 AllGiven "others have handed over all accounts that there can be: end a program (ps, kill)"
     }
 }
 
@@ -41,7 +41,7 @@ pub trait Sigma0 {
     fn draw_for(&self, ticket: u64, address: u64, order: u64, rights: u64) -> Result<(), Sigma0Error>;
     /// For loaders, first half: hands over a new domain's account; gives the ticket for the second. Components and programs
     /// have numbers of tickets that do not take room from each other; each program has 8, those of the domains that it
-    /// makes included (`Full`).
+    /// makes included (`Full`). `AllGiven`: those of programs, or of components, have all been given. `Gone`: the caller is dead.
     fn manage_account(&self, account: Delegate) -> Result<u64, Sigma0Error>;
     /// Second half: hands over the domain itself, whose own account pays from here on. From now on its page faults in its heap, which begins at
     /// the page `heap`, and in its stacks are served, and its entry `SIGMA0` leads here.

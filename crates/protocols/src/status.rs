@@ -5,7 +5,7 @@ use idl::{codes, interface};
 codes! {
     /// Why there is no data.
     pub enum StatusError {
-        1 Gone "this snapshot was evicted by newer ones"
+        1 Gone "this status was displaced by newer ones"
         2 NotReported "the nucleus reports nothing"
     }
 }
@@ -14,11 +14,11 @@ codes! {
 /// all of it is of the same moment, and readers do not disturb each other.
 #[interface]
 pub trait Status {
-    /// Takes a snapshot: its number and its bytes. One that was begun within the last second is given to all: a
-    /// snapshot costs much, and frequent requests get no more of it.
+    /// Takes a status: its number and its bytes. One that was begun within the last second is given to all: it
+    /// costs much, and frequent requests get no more of it.
     #[repeatable]
     fn take(&self) -> Result<(u64, u64), StatusError>;
-    /// Bytes of a snapshot from an offset on; gives how many, 0 at the end.
+    /// Bytes of a status from an offset on; gives how many, 0 at the end.
     #[repeatable]
-    fn read(&self, snapshot: u64, offset: u64, into: &mut [u8]) -> Result<usize, StatusError>;
+    fn read(&self, number: u64, offset: u64, into: &mut [u8]) -> Result<usize, StatusError>;
 }

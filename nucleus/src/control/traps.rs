@@ -106,7 +106,10 @@ fn after_interrupt(held: Held) -> ! {
         }
         if now >= cpu.patience_ends.get() {
             let patience = Part::Number(PATIENCE_MICROSECONDS);
-            log::line(held, &[Part::Text("the scheduler did not dispatch for microseconds: "), patience]);
+            log::line(
+                held,
+                &[Part::Text("the scheduler did not dispatch within its patience, in microseconds: "), patience],
+            );
             let domain = thread.home;
             death::die(domain, abi::info::status::KILLED);
             enter(held, Event::Choose, 0)

@@ -126,7 +126,7 @@ impl Ref<Entry> {
     }
     /// Whether the fast path of a semaphore entry may skip the label check. The semaphore must have the label {1}, the domain
     /// must be allowed to use objects with it, and its labels must not be changing. A domain without activations can still be
-    /// given other labels. So the entries that it gets before are judged at their first use.
+    /// given other labels. So entries that it gets before its first activation are judged at their first use.
     fn is_usable(self) -> bool {
         let (domain, semaphore) = (self.domain(), self.object::<Semaphore>());
         let is_plain = semaphore.is_some_and(|semaphore| labels::of_object(semaphore) == PLAIN);
@@ -136,8 +136,8 @@ impl Ref<Entry> {
             && !domain.is_barred.get()
             && domain.labelled().is_none_or(|labelled| labelled.next.get().is_none())
     }
-    /// Marks the object as shared, as others have these rights to it from now on: a semaphore with any rights, a port with
-    /// the right to receive. If labels must judge the use of the semaphore, this entry leaves the fast path.
+    /// Marks the object as shared if others get these rights to it: any right to a semaphore, or the right to receive
+    /// from a port. If labels must judge the use of the semaphore, this entry leaves the fast path.
     pub fn shared(self, mask: u8) {
         let given = mask & self.node.rights.get();
         if let Some(port) = self.object::<Port>().filter(|_| given & rights::USE != 0) {
@@ -159,7 +159,7 @@ impl Ref<Entry> {
         self.node.kind.set(kind as u8);
         self.node.rights.set(0);
     }
-    /// Closes the entry: it refuses as one of `kind` does, which is `Empty` or `Revoked`, and afterwards no CPU is on a fast
+    /// Closes the entry: whoever traverses it gets the error of `kind`, which is `Empty` or `Revoked`. Afterwards no CPU is on a fast
     /// path through it. Its contents stay.
     pub fn shut(self, kind: Kind) {
         let held = self.held();
@@ -219,7 +219,7 @@ impl Ref<Domain> {
     }
     /// A step of the search for a free entry, from where the last step ended; None if it found none. A step ends at a
     /// multiple of [`PLACES_LOOKED_AT`], so the first may be short. A whole search takes one step more than the table has
-    /// such groups.
+    /// groups of so many.
     pub fn find_vacancy(self) -> Option<(Ref<Entry>, usize)> {
         let hint = self.free_hint.get() as usize;
         let first = if (FIRST_FREE..self.table_entries()).contains(&hint) { hint } else { FIRST_FREE };

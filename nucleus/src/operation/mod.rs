@@ -119,7 +119,7 @@ const fn in_order(each: Each<Entered>) -> [Operation; op::COUNT] {
 }
 
 fn reserved(_: &Operands) -> Outcome {
-    Err(Error::ReservedIndex.into())
+    Err(Error::NotYet.into())
 }
 
 /// Ends a step of a full operation: resumes its caller, or whatever runs next if the operation stopped or preempted the

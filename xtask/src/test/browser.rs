@@ -104,7 +104,7 @@ fn pages_are_alone(project: &Project) -> Result<()> {
 fn looks_right(browser: &mut Browser, address: &str) -> Result<()> {
     browser.open(address)?;
     if address.ends_with("/status") {
-        // Rates need two snapshots.
+        // Rates need the status twice.
         browser.wait_for("document.querySelectorAll('.box').length > 9 && !/–/.test($('rate').textContent)", SEEN)?;
     } else {
         browser.wait_for("/domains in/.test(document.getElementById('now').textContent)", SEEN)?;

@@ -84,7 +84,7 @@ fn loud_before_it_has_the_lock() {
 
 #[test]
 #[should_panic(expected = "something was left to a CPU that did not wait")]
-fn quiet_before_it_announced_itself() {
+fn quiescent_before_it_announced_itself() {
     explore(Some(3), || model(Fault::QuiescentTooEarly, 1));
 }
 

@@ -12,13 +12,13 @@ use runtime::{op, thread};
 use crate::case::{Case, text};
 
 /// It needs a system with `status`.
-pub const ALL: &[Case] = &[Case::tried("snapshots", "asks for the state of the system again and again", snapshots)];
+pub const ALL: &[Case] = &[Case::tried("statuses", "asks for the state of the system again and again", statuses)];
 
 const SECOND: u64 = 1_000_000_000;
 /// How often it is asked.
 const TIMES: u64 = 300;
 
-fn snapshots() -> Result<String, String> {
+fn statuses() -> Result<String, String> {
     let status = StatusClient(Connection::<Name<'_>>::named("status"));
     let whole = |number: u64, bytes: u64| {
         let mut all = Vec::new();
@@ -41,7 +41,7 @@ fn snapshots() -> Result<String, String> {
     // One may have been there, and one begins with each second.
     let most = 2 + (op::clock() - start) / SECOND;
     if taken.len() as u64 > most {
-        return Err(format!("{} snapshots for {TIMES} questions in {} s", taken.len(), most - 2));
+        return Err(format!("{} statuses for {TIMES} questions in {} s", taken.len(), most - 2));
     }
     // A second later there is a new one; a reader of the old one is not disturbed.
     thread::sleep(SECOND + SECOND / 10).map_err(text)?;
@@ -49,5 +49,5 @@ fn snapshots() -> Result<String, String> {
     if taken.contains(&next) || whole(first, bytes)? != before || before.len() as u64 != bytes {
         return Err("an old one was given, or one that was being read is gone".to_string());
     }
-    Ok(format!("a snapshot a second for {TIMES} questions"))
+    Ok(format!("a status a second for {TIMES} questions"))
 }
