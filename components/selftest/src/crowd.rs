@@ -4,6 +4,7 @@
 use abi::info;
 use abi::layout::{PROGRAM_START, USER_END};
 use abi::level::{ONE, STAR, THREE, TWO};
+use abi::window::SLOTS;
 use abi::{Control, Error, NEVER, PAGE_BYTES, op as numbers};
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicUsize, Ordering};
@@ -147,6 +148,16 @@ fn seats() -> Result<(), &'static str> {
     }
     hold(raw::activation_in(full.entry()) == Err(Error::TooManyActivations), "there is room for another activation")?;
     hold(seat(&full, PROGRAM_START, 0) == Err(Error::TooManyActivations), "there is room for a seat")?;
+    let thread = [full.entry().0 as u64, PROGRAM_START, 0, 0, 0, 0];
+    hold(raw::call(numbers::THREAD_NEW, thread) == Err(Error::TooManyActivations), "there is room for a thread")?;
+    let shape = Owned::new(op::shape_new(Entry::SPECIAL, idl::WINDOW_PORTAL.as_bytes()).map_err(text)?);
+    let windows = new()?;
+    raw::service(&windows, 0, shape.entry()).map_err(text)?;
+    for _ in 0..SLOTS {
+        raw::activation_in(windows.entry()).map_err(text)?;
+    }
+    hold(seat(&windows, PROGRAM_START, 0) == Err(Error::TooManyForWindows), "there is room for a seat with windows")?;
+    drop((windows, shape));
     // One that accepts all taints, and one that owns all handles, are not enough either.
     let levels = [(ONE, THREE), (STAR, TWO)];
     let usual = made(0)?;

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use abi::window::{MAX_HANDED_ON, MAX_PAGES, PAGES, SLOTS, WRITABLE};
-use abi::{Control, Error, PAGE_BYTES, expect, layout};
+use abi::{Control, Error, PAGE_BYTES, expect, layout, op as operations};
 use idl::{Answer, Memory, Reply, Request};
 use runtime::entry::Owned;
 use runtime::server::{self, Serve};
@@ -423,6 +423,10 @@ fn slots() -> Result<(), &'static str> {
         } else {
             hold(outcome.is_ok(), "a service with 32 activations")?;
             hold(activation_in(domain.entry()) == Err(Error::TooManyForWindows), "33 activations with a service")?;
+            let to = domain.entry().0 as u64;
+            let thread = [to, layout::PROGRAM_START, 0, 0, 0, 0];
+            let refused = crate::raw::call(operations::THREAD_NEW, thread).map(drop);
+            hold(refused == Err(Error::TooManyForWindows), "a thread more")?;
         }
     }
     hold(frames()? == before, "frames were lost")

@@ -457,7 +457,7 @@ fn look_at_page(
         let unmapped = match page {
             USER_END.. => return Ok(Look::Over),
             // All may read it, and none can write it.
-            ARCHIVE => ARCHIVE_BYTES / PAGE,
+            ARCHIVE if space::shows_archive(domain) => ARCHIVE_BYTES / PAGE,
             // Windows close with the calls that are cut off.
             WINDOWS => (WINDOWS_END - WINDOWS) / PAGE,
             _ => space::unmapped_pages(domain, page),

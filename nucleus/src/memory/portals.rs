@@ -130,7 +130,7 @@ impl Ref<Entry> {
     fn is_usable(self) -> bool {
         let (domain, semaphore) = (self.domain(), self.object::<Semaphore>());
         let is_plain = semaphore.is_some_and(|semaphore| labels::of_object(semaphore) == PLAIN);
-        let are_labels_fixed = domain.activation_count.get() != 0;
+        let are_labels_fixed = domain.message_slots.get() != 0;
         is_plain
             && are_labels_fixed
             && !domain.is_barred.get()

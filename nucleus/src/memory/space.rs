@@ -152,21 +152,27 @@ pub fn free_root(domain: Ref<Domain>) {
     account::release(held, root_frame(domain.root));
 }
 
-/// Undoes [`show_archive`], in a domain that is being removed.
-fn hide_archive(domain: Ref<Domain>) {
+/// Whether the boot archive is mapped in the domain at `layout::ARCHIVE`. Others may have pages of their own there.
+pub fn shows_archive(domain: Ref<Domain>) -> bool {
     let held = domain.held();
     let upper = table(held, root_frame(domain.root))[index(ARCHIVE, 3)].get();
-    if upper == 0 {
+    upper != 0 && {
+        let directory = table(held, paging::frame_of(upper))[index(ARCHIVE, 2)].get();
+        paging::frame_of(directory) == ARCHIVE_DIRECTORY.get(held).get()
+    }
+}
+
+/// Undoes [`show_archive`], in a domain that is being removed.
+fn hide_archive(domain: Ref<Domain>) {
+    if !shows_archive(domain) {
         return;
     }
-    let upper = paging::frame_of(upper);
-    let entry = &table(held, upper)[index(ARCHIVE, 2)];
-    if paging::frame_of(entry.get()) == ARCHIVE_DIRECTORY.get(held).get() {
-        entry.set(0);
-        frames::record(held, upper).count.update(|count| count - 1);
-        Owed::new(domain, ARCHIVE).invalidate();
-        prune(domain, ARCHIVE);
-    }
+    let held = domain.held();
+    let upper = paging::frame_of(table(held, root_frame(domain.root))[index(ARCHIVE, 3)].get());
+    table(held, upper)[index(ARCHIVE, 2)].set(0);
+    frames::record(held, upper).count.update(|count| count - 1);
+    Owed::new(domain, ARCHIVE).invalidate();
+    prune(domain, ARCHIVE);
 }
 
 /// The slot of a user address; None if it has no last-level table.

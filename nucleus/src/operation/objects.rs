@@ -142,7 +142,8 @@ fn set_labels(operands: &Operands, domain: Ref<Domain>) -> Outcome {
         return Err(Error::NotMaker.into());
     }
     // A new domain shares nothing with others but the objects in its table, whose use is judged later.
-    if domain.activation_count.get() != 0 || domain.pages.get() != 0 {
+    // One that had activations keeps a message area, even after their threads were removed.
+    if domain.message_slots.get() != 0 || domain.pages.get() != 0 {
         return Err(Error::NotNew.into());
     }
     let (send, receive) = (operands.label(2, rights::READ)?, operands.label(3, rights::READ)?);
@@ -386,6 +387,8 @@ pub fn machine(operands: &Operands) -> Outcome {
         op::MACHINE_DEVICE => {
             have_clear(operands, 3);
             operands.entry(0, Kind::Machine, rights::CONTROL)?;
+            // A change of labels that has passed the address would not see the page.
+            flows::go_on(operands.0)?;
             mapping::check_flexpage(operands.word(3), 0)?;
             mapping::map_device_page(operands.own(), operands.word(3), value)?;
             Ok(0)
