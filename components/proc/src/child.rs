@@ -24,7 +24,7 @@ use runtime::sync::{Mutex, Once};
 use runtime::{message, table};
 
 use crate::file::Source;
-use crate::labels::log_for_caller;
+use crate::labels::{failed, log_for_caller};
 use crate::window;
 
 /// Frames that a program's account may have if the description names no other number: 4 MiB.
@@ -222,11 +222,6 @@ fn nucleus(error: Error) -> ProcessError {
         Error::NoFrames => ProcessError::NoMemory,
         error => failed("the nucleus", error),
     }
-}
-
-/// The refusal for an error that starting a program never meets if all is well. The log has the error, if the caller may add a line.
-pub fn failed(who: &str, error: impl core::fmt::Display) -> ProcessError {
-    if log_for_caller!("{who}: {error}") { ProcessError::Failed } else { ProcessError::Unlogged }
 }
 
 fn cpus(error: Error) -> ProcessError {

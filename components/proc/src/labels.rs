@@ -57,6 +57,11 @@ macro_rules! log_for_caller {
 }
 pub(crate) use log_for_caller;
 
+/// The refusal for an error that starting a program never meets if all is well. The log has the error, if the caller may add a line.
+pub fn failed(who: &str, error: impl core::fmt::Display) -> ProcessError {
+    if log_for_caller!("{who}: {error}") { ProcessError::Failed } else { ProcessError::Unlogged }
+}
+
 /// The labels of a program with the compartments of a launch. The caller may have a program that is as tainted as itself, or more, and with compartments
 /// that it is in itself, or owns. At level 0 only an owner gives a compartment.
 pub fn of_launch(launch: &Startup<'_>) -> Result<Option<Labels>, ProcessError> {
@@ -95,6 +100,6 @@ pub fn refused(error: Error) -> ProcessError {
         Error::AccountExhausted | Error::NoFrames => ProcessError::NoMemory,
         Error::TableFull => ProcessError::TooMany,
         Error::BadArgument => ProcessError::NotALevel,
-        error => crate::child::failed("labels", error),
+        error => failed("labels", error),
     }
 }

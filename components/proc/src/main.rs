@@ -143,13 +143,13 @@ impl ProcessServer for Processes {
         match reported {
             Ok(result) => result,
             Err(abi::Error::AtEnd) => Ok((0, 0)),
-            Err(error) => Err(child::failed("a list", error)),
+            Err(error) => Err(labels::failed("a list", error)),
         }
     }
 
     fn stop_machine(&self, badge: u64, status: u64) -> Result<(), ProcessError> {
         allow(badge)?;
-        op::machine_stop(Entry::SPECIAL, status & 0x7f).map_err(|error| child::failed("the machine", error))
+        op::machine_stop(Entry::SPECIAL, status & 0x7f).map_err(|error| labels::failed("the machine", error))
     }
 
     fn kill_domain(&self, badge: u64, number: u64, force: Force) -> Result<(), ProcessError> {
@@ -163,7 +163,7 @@ impl ProcessServer for Processes {
             Failure::Refused(ParentError::NoStandby) => ProcessError::NoStandby,
             Failure::Refused(ParentError::NoSuchComponent) => ProcessError::NoSuchDomain,
             Failure::Refused(ParentError::NotHolder) => ProcessError::NotAllowed,
-            error => child::failed("roottask", error),
+            error => labels::failed("roottask", error),
         })
     }
 
@@ -240,7 +240,7 @@ fn of_component(number: u64) -> Result<Vec<u64>, ProcessError> {
     let reported = ParentClient(Direct(Entry::PARENT)).compartments_of(number, &mut bytes);
     let reported = reported.map_err(|error| match error {
         Failure::Refused(ParentError::NoSuchComponent) => ProcessError::NoSuchDomain,
-        error => child::failed("roottask", error),
+        error => labels::failed("roottask", error),
     })?;
     let reported = reported.min(bytes.len());
     Ok(bytes[..reported].as_chunks().0.iter().map(|bytes| u64::from_le_bytes(*bytes)).collect())

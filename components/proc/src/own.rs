@@ -6,7 +6,7 @@ use protocols::process::ProcessError;
 use runtime::entry::Entry;
 use runtime::{log_refused, op};
 
-use crate::{child, labels};
+use crate::labels;
 
 /// Activations of a program's thread that calls us.
 const DIRECT: u64 = 2;
@@ -20,7 +20,7 @@ const MAX_BYTES: usize = 256;
 fn caller() -> Result<u64, ProcessError> {
     let number = op::thread_id();
     let reported = op::record::<Thread>(Entry::SPECIAL, number - 1);
-    let (thread, _) = reported.map_err(|error| child::failed("a thread", error))?;
+    let (thread, _) = reported.map_err(|error| labels::failed("a thread", error))?;
     if thread.number == number && thread.depth == DIRECT { Ok(thread.home) } else { Err(ProcessError::NotAllowed) }
 }
 
@@ -88,7 +88,7 @@ pub fn records(what: u64, mut position: u64, into: &mut [u8]) -> Result<(usize, 
                 (None, next) => position = next,
             },
             Err(abi::Error::AtEnd) => return Ok((0, 0)),
-            Err(error) => return Err(child::failed("a list", error)),
+            Err(error) => return Err(labels::failed("a list", error)),
         }
     }
 }

@@ -340,7 +340,7 @@ fn end(state: &State) -> Result<(), ProcessError> {
     match state {
         State::Running(child) => op::domain_kill(child.domain.entry(), 0).map_err(|error| match error {
             abi::Error::Revoked => ProcessError::NoSuchProcess,
-            error => child::failed("the nucleus", error),
+            error => labels::failed("the nucleus", error),
         }),
         State::Starting => Err(ProcessError::NoSuchProcess),
         State::Ended(..) => Ok(()),
