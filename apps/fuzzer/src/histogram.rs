@@ -63,6 +63,7 @@ pub const OF_PROGRAMS: Excuses = Excuses {
         (Error::NotYet, "of an operation that is not drawn"),
         (Error::CodeTooLong, "only a holder of the machine makes shapes; the test runtime tries that"),
         (Error::TooManyForWindows, "its domains have few activations; the test windows has too many"),
+        (Error::TooNested, "its domains nest less deep; the test negative-refusals makes the deepest"),
         (Error::ArchivePage, "it is not shown the boot archive; the test runtime is"),
         (Error::NotOffered, "only a holder of the machine makes shapes; the test runtime tries that"),
         (Error::AllThreads, "only a holder of the machine makes room for threads; no test makes it for all"),
