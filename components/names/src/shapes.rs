@@ -72,7 +72,9 @@ fn report(specification: &str, error: abi::Error) {
     match Specification::parse(specification.as_bytes()) {
         Err(refusal) => log!("no shape of {specification:.MAX_BYTES$}: {refusal}"),
         Ok(_) if error == abi::Error::NotOffered => {
-            log!("no shape of {specification:.MAX_BYTES$}: m, or another one with o");
+            log!(
+                "no shape of {specification:.MAX_BYTES$}: m needs trust, and o is only for npkox5>ox5 and npkox4w>ox5"
+            );
         }
         Ok(_) => log!("no shape of {specification:.MAX_BYTES$}: {error}"),
     }

@@ -239,7 +239,7 @@ fn shaped() -> Result<(), &'static str> {
         ("npz", "letter 3: there is no such letter"),
         ("np>c", "letter 4: a return passes no constant"),
         ("smciii>i", "letter 1: shared stacks are not made"),
-        ("nmciii>i", "m, another one with o, or code above"),
+        ("nmciii>i", "m needs trust, and o is only for"),
     ] {
         let refused = names.shape(specification).err() == Some(Failure::Refused(NamesError::BadSpecification));
         hold(refused, "a bad specification is accepted")?;
