@@ -90,6 +90,7 @@ pub const OF_PROGRAMS: Excuses = Excuses {
     ],
     rare: &[
         (Error::TooDeep, "each takes a chain of as many calls as there may be"),
+        (Error::SliceTooLong, "each takes a priority that may be given, and a slice that may not"),
         (Error::NotTrusted, "each takes a domain with a flag that is seldom drawn"),
         (Error::Removed, "each takes a thread that waits for what is removed"),
         (Error::Ended, "each takes a thread that has ended, with an entry that stays"),
