@@ -63,6 +63,11 @@ pub const OF_PROGRAMS: Excuses = Excuses {
         (Error::NotYet, "of an operation that is not drawn"),
         (Error::CodeTooLong, "only a holder of the machine makes shapes; the test runtime tries that"),
         (Error::TooManyForWindows, "its domains have few activations; the test windows has too many"),
+        (
+            Error::SliceTooLong,
+            "few slices are too long and go with a priority that is not; the test negative-refusals has some",
+        ),
+        (Error::CpuNotAllowed, "its domains may use all CPUs mostly; the test negative-several has one that may not"),
         (Error::TooNested, "its domains nest less deep; the test negative-refusals makes the deepest"),
         (Error::ArchivePage, "it is not shown the boot archive; the test runtime is"),
         (Error::NotOffered, "only a holder of the machine makes shapes; the test runtime tries that"),
@@ -90,7 +95,6 @@ pub const OF_PROGRAMS: Excuses = Excuses {
     ],
     rare: &[
         (Error::TooDeep, "each takes a chain of as many calls as there may be"),
-        (Error::SliceTooLong, "each takes a priority that may be given, and a slice that may not"),
         (Error::NotTrusted, "each takes a domain with a flag that is seldom drawn"),
         (Error::Removed, "each takes a thread that waits for what is removed"),
         (Error::Ended, "each takes a thread that has ended, with an entry that stays"),
