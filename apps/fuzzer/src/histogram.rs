@@ -68,6 +68,7 @@ pub const OF_PROGRAMS: Excuses = Excuses {
             "few slices are too long and go with a priority that is not; the test negative-refusals has some",
         ),
         (Error::CpuNotAllowed, "its domains may use all CPUs mostly; the test negative-several has one that may not"),
+        (Error::ReservedIndex, "few indices to fill are those of the nucleus; the test contract names them"),
         (Error::TooNested, "its domains nest less deep; the test negative-refusals makes the deepest"),
         (Error::ArchivePage, "it is not shown the boot archive; the test runtime is"),
         (Error::NotOffered, "only a holder of the machine makes shapes; the test runtime tries that"),
