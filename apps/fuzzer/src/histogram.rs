@@ -96,6 +96,7 @@ pub const OF_PROGRAMS: Excuses = Excuses {
     ],
     rare: &[
         (Error::TooDeep, "each takes a chain of as many calls as there may be"),
+        (Error::NoSuchWay, "most numbers of what to do are those of something"),
         (Error::NotTrusted, "each takes a domain with a flag that is seldom drawn"),
         (Error::Removed, "each takes a thread that waits for what is removed"),
         (Error::Ended, "each takes a thread that has ended, with an entry that stays"),
