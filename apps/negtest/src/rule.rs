@@ -84,13 +84,20 @@ pub const ALL: &[Case] = &[
             status(child.calls(abi_op::THREAD_SCHEDULE as u64, [given, schedule, 0, 0, 0, 0]))
         })
     }),
-    Case::tried("cpus-more", "a thread on a CPU that its domain may not use", || {
-        let tried = with_victim(|victim| {
+    Case::refusal("cpus-more", "a thread on a CPU that its domain may not use", Error::CpuNotAllowed, || {
+        with_victim(|victim| {
             op::domain_set_cpus(victim, FIRST)?;
             let thread = Owned::new(new_thread(victim, LOW)?);
             op::thread_schedule_on(thread.entry(), LOW, SECOND).map(drop)
-        });
-        tried.map_or_else(|error| Ok(format!("refused: {error}")), |()| Err("not refused".to_string()))
+        })
+    }),
+    Case::refusal("cpus-given", "a CPU given that the caller's domain may not use", Error::CpuNotAllowed, || {
+        with_victim(|victim| {
+            let child = Child::new()?;
+            op::domain_set_cpus(child.entry(), FIRST)?;
+            let given = child.give(victim, rights::ALL)?;
+            status(child.calls(abi_op::DOMAIN_SET as u64, [given, abi_op::SET_CPUS, SECOND, 0, 0, 0]))
+        })
     }),
     Case::refusal("ceiling-high", "a portal with a ceiling above the highest priority", Error::PriorityTooHigh, || {
         with_portal(u64::from(HIGHEST) + 1)

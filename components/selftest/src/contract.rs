@@ -37,6 +37,7 @@ pub const CHECKS: &[Check] = &[
     ("a page that others have does not become code", || in_world(shared)),
     ("no call entry is minted from a service without the right", || in_world(minted)),
     ("derivations end where the contract says", || in_world(derived)),
+    ("an entry of an answer comes only to a free index that the caller chose", || in_world(answered)),
     ("a full table takes nothing more, whatever the operation", full),
 ];
 
@@ -634,4 +635,25 @@ fn derived() -> Result<(), &'static str> {
     called.map_err(Error::text)?;
     hold(answers[0] == Ok((Error::TooDerived as u64) << 32), "a copy of the last copy comes along")?;
     hold(answers[1].is_ok_and(|came| came != 0 && came >> 32 == 0), "none of the one before comes along")
+}
+
+fn answered() -> Result<(), &'static str> {
+    server::activations(1).map_err(Error::text)?;
+    let service = Owned::new(server::service::<Answers>().map_err(Error::text)?);
+    call(numbers::PORTAL_NEW, [0, service.entry().0 as u64, 0, TRIED, 0, 0]).map_err(Error::text)?;
+    ALONG.store(SEMAPHORE as usize, Ordering::SeqCst);
+    let nucleus = Error::ReservedIndex;
+    for (place, error) in
+        [(0, Error::NotAccepted), (1, nucleus), (PAGE_FAULT[0] - 1, nucleus), (TRIED as usize, Error::Occupied)]
+    {
+        CAME.store(0, Ordering::SeqCst);
+        // Its activation ends with it, and so does the index that it chose.
+        let ask = |place| {
+            let _ = op::activation_set(numbers::ACTIVATION_RECEIVE, place as u64)
+                .and_then(|()| message::call(Entry(TRIED as usize), [0; 5], Control(0)));
+        };
+        Thread::start(ask, place).map_err(Error::text)?.join();
+        hold(CAME.load(Ordering::SeqCst) == error as u64, error.text())?;
+    }
+    op::v(Entry(SEMAPHORE as usize)).map_err(Error::text)
 }
