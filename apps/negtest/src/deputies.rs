@@ -535,7 +535,7 @@ fn late() -> Result<String, String> {
     let killed = child("entry", 256).map_err(text)?;
     let killed = ChildClient(Direct(killed.entry()));
     let ended = Owned::new(op::semaphore_new(Entry::ACCOUNT, 0).map_err(|error| error.to_string())?);
-    killed.notify(Delegate::entry(ended.entry().0, runtime::abi::rights::ALL)).map_err(text)?;
+    killed.notify(Delegate::entry(ended.entry().0, ALL_RIGHTS)).map_err(text)?;
     killed.kill().map_err(text)?;
     op::p(ended.entry(), runtime::abi::NEVER).map_err(|error| error.to_string())?;
     expect("a start after its end", killed.start(), ProcessError::HasEnded)?;

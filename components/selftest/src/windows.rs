@@ -18,7 +18,7 @@ use runtime::{Entry, message, op, table};
 use crate::arch::devices::machine;
 use crate::check::{Check, frames, hold};
 use crate::devices::take_back;
-use crate::raw::{activation_in, call_showing, grant, service, service_here};
+use crate::raw::{activation_in, call, call_showing, grant, service, service_here};
 use crate::torn::{self, Keeper, THERE};
 
 pub const CHECKS: &[Check] = &[
@@ -425,7 +425,7 @@ fn slots() -> Result<(), &'static str> {
             hold(activation_in(domain.entry()) == Err(Error::TooManyForWindows), "33 activations with a service")?;
             let to = domain.entry().0 as u64;
             let thread = [to, layout::PROGRAM_START, 0, 0, 0, 0];
-            let refused = crate::raw::call(operations::THREAD_NEW, thread).map(drop);
+            let refused = call(operations::THREAD_NEW, thread).map(drop);
             hold(refused == Err(Error::TooManyForWindows), "a thread more")?;
         }
     }

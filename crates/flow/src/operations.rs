@@ -587,21 +587,13 @@ impl<M: Memory> Pool<M> {
         if let Some(number) = trees.iter().position(is_leaf) {
             return self.combined_with_leaf(merger, trees, number, done, place);
         }
-        let mut parts = done.map_or([None; PARTS], |id| self.node(id).parts());
-        for part in 0..PARTS {
+        let parts = self.parts(done, |pool, part, done| {
             let below = trees.map(|tree| match tree {
                 Tree::Leaf(entries) => Tree::Leaf(place.part_of(entries, part)),
-                Tree::Node(id) => Tree::Node(id.and_then(|id| self.node(id).part(part))),
+                Tree::Node(id) => Tree::Node(id.and_then(|id| pool.node(id).part(part))),
             });
-            let made = self.combined_part(merger, below, parts[part].take(), place.part(part));
-            match made {
-                Ok(node) => parts[part] = node,
-                Err(exhausted) => {
-                    self.discard(parts, done);
-                    return Err(exhausted);
-                }
-            }
-        }
+            pool.combined_part(merger, below, done, place.part(part))
+        })?;
         if merger.walk.has_stopped() {
             self.unfinished(parts, done)
         } else {
@@ -654,7 +646,7 @@ impl<M: Memory> Pool<M> {
             return Err(Exhausted);
         }
         let mut rest = entries;
-        let parts = self.parts(|pool, part| {
+        let parts = self.parts(None, |pool, part, _| {
             let (count, levels) = Levels::of_first(rest, end_of(entries[0], depth, part));
             let (entries, others) = rest.split_at(count);
             rest = others;
@@ -663,22 +655,23 @@ impl<M: Memory> Pool<M> {
         self.inner(parts, [None; 2], None)
     }
 
-    /// Four parts that are made one after the other, or none.
+    /// Four parts that are made one after the other, or none: each of the part that earlier steps made, if there is an unfinished node.
     fn parts(
         &mut self,
-        mut make: impl FnMut(&mut Self, usize) -> Result<Option<Id>, Exhausted>,
+        unfinished: Option<Id>,
+        mut make: impl FnMut(&mut Self, usize, Option<Id>) -> Result<Option<Id>, Exhausted>,
     ) -> Result<[Option<Id>; PARTS], Exhausted> {
-        let mut made = [None; PARTS];
+        let mut parts = unfinished.map_or([None; PARTS], |id| self.node(id).parts());
         for part in 0..PARTS {
-            match make(self, part) {
-                Ok(node) => made[part] = node,
+            match make(self, part, parts[part].take()) {
+                Ok(node) => parts[part] = node,
                 Err(exhausted) => {
-                    self.release_nodes(made);
+                    self.discard(parts, unfinished);
                     return Err(exhausted);
                 }
             }
         }
-        Ok(made)
+        Ok(parts)
     }
 
     /// The node of a part, and its entries if it is no more than a leaf.
@@ -903,7 +896,7 @@ mod tests {
                 assert_eq!((made.default, handles.map(|handle| pool.get(made, handle))), (default, right));
                 assert_eq!(pool.entries(made) as usize, right.iter().filter(|level| **level != default).count());
                 for level in Level::ALL {
-                    assert_eq!(pool.has(made, level), level == default || right.contains(&level), "{level:?}");
+                    assert_eq!(!pool.has_none(made, [level]), level == default || right.contains(&level), "{level:?}");
                 }
                 pool.release(made);
             }

@@ -257,23 +257,22 @@ impl<M: Memory> Pool<M> {
         label.root.map_or(0, |root| self.memory.node(root).count)
     }
 
-    /// The lowest and the highest level of a label.
-    pub fn bounds(&self, label: Label) -> Bounds {
+    /// The levels that handles have in a label.
+    #[inline]
+    fn levels(&self, label: Label) -> Levels {
         let default = Levels::of(label.default);
-        label.root.map_or(default, |root| default.and(self.memory.node(root).levels)).bounds()
+        label.root.map_or(default, |root| default.and(self.memory.node(root).levels))
     }
 
-    /// Whether some handle has this level.
-    pub fn has(&self, label: Label, level: Level) -> bool {
-        !self.has_none(label, [level])
+    /// The lowest and the highest level of a label.
+    pub fn bounds(&self, label: Label) -> Bounds {
+        self.levels(label).bounds()
     }
 
     /// Whether no handle has one of these levels.
     #[inline]
     pub(crate) fn has_none<const N: usize>(&self, label: Label, levels: [Level; N]) -> bool {
-        let default = Levels::of(label.default);
-        let all = label.root.map_or(default, |root| default.and(self.memory.node(root).levels));
-        all.are_among(levels.into_iter().fold(!0, |bits, level| bits & !(1 << level as u8)))
+        self.levels(label).are_among(levels.into_iter().fold(!0, |bits, level| bits & !(1 << level as u8)))
     }
 
     /// The same label for another owner, which releases it, too.
@@ -426,17 +425,15 @@ impl<M: Memory> Pool<M> {
         }
         // No leaf.
         let sums = (2, 0, Levels::NONE);
-        match before {
-            Some(id) => self.set_content(id, &words(parts), sums),
-            None => {
-                let made = self.new_inner(None, parts, sums);
-                if made.is_err() {
-                    self.release_nodes(parts);
-                }
-                return made.map(Some);
-            }
+        if let Some(id) = before {
+            self.set_content(id, &words(parts), sums);
+            return Ok(before);
         }
-        Ok(before)
+        let made = self.new_inner(None, parts, sums);
+        if made.is_err() {
+            self.release_nodes(parts);
+        }
+        made.map(Some)
     }
 
     /// Lets go of parts, and of the unfinished node that they were made for, if there is one.

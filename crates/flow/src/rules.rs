@@ -401,6 +401,7 @@ pub fn delivery<M: Memory>(
     if !is_taken {
         return Ok(Delivery::Refused);
     }
+    // A message that takes no taint from its receiver can only raise it: in one walk.
     if optional.decontaminate_send == Label::of(Level::Three) {
         let is_no_taint = work.is_no_taint(pool, effective, receiver.send)?;
         let send = match is_no_taint {

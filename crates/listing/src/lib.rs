@@ -42,7 +42,7 @@ fn instructions(isa: Isa, bytes: &[u8]) -> Result<Vec<Instruction>, usize> {
 
 /// Where the instructions of this code are, up to the first one with this mnemonic; `None`: there is none.
 pub fn up_to(isa: Isa, bytes: &[u8], mnemonic: &str) -> Option<Vec<usize>> {
-    // What follows the path may be no instruction.
+    // Bytes after the path may be no instruction.
     let all = instructions(isa, bytes).or_else(|at| instructions(isa, &bytes[..at])).ok()?;
     let is_last = |one: &Instruction| one.text.split(' ').next() == Some(mnemonic);
     let last = all.iter().position(is_last)?;

@@ -212,7 +212,7 @@ fn followed(project: &Project, options: &BenchOptions) -> Result<String> {
     Ok(format!("{}, {}: {} {}\n{text}", project.isa.name(), row.name, grouped(row.value), row.unit))
 }
 
-/// What was executed for calls and returns behind portals of the specification `npciii>i`.
+/// The instructions that calls and returns by portals of the specification `npciii>i` executed.
 pub struct Calls {
     /// How many there were.
     pub count: u64,

@@ -38,7 +38,7 @@ struct Record {
     returns_slowly: bool,
 }
 
-/// What a CPU knows without the lock.
+/// A CPU knows this without the lock.
 #[derive(Default)]
 struct Here {
     /// Its translation of the slot, if it has one.
