@@ -203,12 +203,12 @@ fn call(
     deadline: u64,
 ) -> Result<core::convert::Infallible, Error> {
     let callee = entry.callee().ok_or(Error::Revoked)?;
+    if !entry.allows(caller.domain, callee) {
+        judge(caller, entry, callee)?
+    }
     if callee.is_dead() {
         // The call was not carried, so its error is that of a revoked entry. `PeerDied` is for a call that had entered.
         return Err(Error::Revoked);
-    }
-    if !entry.allows(caller.domain, callee) {
-        judge(caller, entry, callee)?
     }
     flows::forget_change(caller);
     if caller.depth.get() as usize + 1 >= MAX_DEPTH {

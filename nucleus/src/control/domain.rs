@@ -6,7 +6,6 @@ use crate::memory::{frames, labels, own, shapes, slab, space};
 use crate::objects::{Account, Activation, Domain, PerCpu, SLOW_FPU, Stop, USUAL};
 use crate::pointer::{Fresh, Link, Nucleus, Ref};
 use crate::report::trace;
-use abi::layout::PAGE_FAULT;
 use abi::{Error, MAX_CPUS, MAX_SLICE_MICROSECONDS};
 use core::cell::Cell;
 use flow::rules::Labels;
@@ -113,7 +112,6 @@ fn new_usual(account: Ref<Account>, flags: u64, name: [u8; 16], maker: Link<Doma
     domain.account = account;
     domain.as_caller.set(FIRST_VERSION);
     domain.low.set(frames::address_of(own::zeros()));
-    domain.removal_cursor.set(PAGE_FAULT[0] as u32);
     domain.cpus.set(maker.map_or(u64::MAX, |maker| maker.cpus.get()));
     let all = ALL.get(held);
     domain.number = all.count.get() + 1;

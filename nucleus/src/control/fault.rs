@@ -1,6 +1,6 @@
 //! Faults of users: calls through the upcall portals of the faulting domain's own table.
 
-use super::{call, death, dispatch};
+use super::{call, death, dispatch, flows};
 use crate::cpus::{counters, cpu};
 use crate::memory::{lend, space};
 use crate::objects::arch::Registers;
@@ -89,7 +89,7 @@ const STACK_ENDS: u64 = STACK + STACK_STEPS;
 const DIES: u64 = STACK_ENDS + 1;
 
 /// Kills the domain of the running activation, which is condemned. Logs the death and its reason; after an exception or a
-/// panic also where it happened. Then kills the domain and leaves the activation.
+/// panic also where it happened. Then kills the domain and leaves the activation. A tainted domain writes no line.
 ///
 /// A preemption point precedes each step. The saved status counts the steps, so that this continues where it was. The words
 /// are those of [`Ref::condemn`]. Users can write none of these.
@@ -101,6 +101,8 @@ pub fn condemned(activation: Ref<Activation>) -> ! {
         let owner = activation.address();
         let mut next = step + 1;
         match step {
+            // Nor does it replace the one line that another death may be composing.
+            0 if flows::may_change(activation.domain).is_err() => next = DIES,
             0 => log::begin(held, owner, &death::death_line(&activation.domain, words[0])),
             1 if words[0] < status::EXCEPTION => {}
             1 => log::go_on(held, owner, &reason(activation.registers.pc.get(), words)),

@@ -89,6 +89,21 @@ fn judge_by(by: Ref<Activation>, other: Ref<Domain>, portal: Label) -> Result<()
     act_on(by, judged, Against::Domain(other))
 }
 
+/// Judges the end of a domain, or of a thread that is at home there. The removal of a dead domain, which ends live ones in its table,
+/// shows nothing new to its remover: it is a flow to that domain only.
+pub fn judge_end(by: Ref<Activation>, other: Ref<Domain>) -> Result<(), Stop> {
+    if !other.is_dead() {
+        return judge_pair(by, other);
+    }
+    go_on(by)?;
+    let own = by.domain;
+    if other.is_being_removed() || may_report(own, &own.labels(), &other.labels())? {
+        Ok(())
+    } else {
+        Err(refuse(own, Against::Domain(other)).into())
+    }
+}
+
 /// Judges the use of an object with this label, whose entry has not cached the verdict. Use changes the object and sees the
 /// outcome: it is like a call to a domain both of whose labels are the object's.
 #[cold]
@@ -107,6 +122,7 @@ fn both(label: Label) -> Labels {
 }
 
 /// If the caller's domain is changing labels, does a step of that first.
+#[inline(never)]
 pub fn go_on(by: Ref<Activation>) -> Result<(), Stop> {
     match pending(by.domain) {
         Some(labelled) => {
@@ -196,6 +212,7 @@ fn admit(payer: Ref<Domain>, from: &Labels, to: &Labels, portal: Label) -> Resul
 }
 
 /// A step of judging whether a domain may report to another.
+#[inline(never)]
 fn may_report(payer: Ref<Domain>, from: &Labels, to: &Labels) -> Result<bool, Stop> {
     if is_off(payer.held()) {
         return Ok(true);
@@ -410,10 +427,12 @@ fn look_at_activation(domain: Ref<Domain>, labelled: Ref<Labelled>, next: &Label
         (false, _) => activation.caller.get().map(|caller| (caller, caller.domain, How::IsCalled)),
     };
     if let Some((lower, other, how)) = call {
+        // A callee that owns the handle judged its caller before: it does not see what the domain writes with another send label.
+        let taints = || next.send != domain.labels().send && !is_off(domain.held());
         match stays(domain, labelled, other, how)? {
-            Some(true) => {}
-            Some(false) if !cuts => return Err(Error::Flow.into()),
-            Some(false) => {
+            Some(true) if !(calls && sees_window(lower, other) && taints()) => {}
+            Some(_) if !cuts => return Err(Error::Flow.into()),
+            Some(_) => {
                 chain::split_above(lower);
                 chain::fail_call(lower, Error::Flow);
                 chain::resume(lower);
@@ -422,6 +441,11 @@ fn look_at_activation(domain: Ref<Domain>, labelled: Ref<Labelled>, next: &Label
         }
     }
     Ok(Look::Past(place + 1))
+}
+
+/// Whether another domain, which is alive and is called, sees a page of the caller.
+fn sees_window(caller: Ref<Activation>, other: Ref<Domain>) -> bool {
+    other != caller.domain && !other.is_dead() && caller.callee.get().is_some_and(|callee| callee.window.get() != 0)
 }
 
 /// Table entries that a step checks.
@@ -457,8 +481,8 @@ fn look_at_page(
         let unmapped = match page {
             USER_END.. => return Ok(Look::Over),
             // All may read it, and none can write it.
-            ARCHIVE if space::shows_archive(domain) => ARCHIVE_BYTES / PAGE,
-            // Windows close with the calls that are cut off.
+            ARCHIVE if space::shown_archive(domain).is_some() => ARCHIVE_BYTES / PAGE,
+            // Windows close with the calls that are cut off; those of other calls stay open.
             WINDOWS => (WINDOWS_END - WINDOWS) / PAGE,
             _ => space::unmapped_pages(domain, page),
         };

@@ -105,7 +105,18 @@ fn remove_thread_step(thread: Ref<Thread>) -> bool {
     true
 }
 
+/// The removal cursor of a domain whose removal has begun, and which still has its labels.
+const BEGUN: u32 = 1;
+
 impl Ref<Domain> {
+    /// Notes that the removal of a dead domain begins: labels allow it. Its later steps ask them no more.
+    pub fn begin_removal(self) {
+        self.removal_cursor.update(|cursor| cursor.max(BEGUN));
+    }
+    /// Whether its removal has begun.
+    pub fn is_being_removed(self) -> bool {
+        self.removal_cursor.get() != 0
+    }
     /// A bounded step of removing a dead domain; true when it is gone. A domain in its table goes first, after those in its own
     /// table: at most `abi::MAX_NESTING`.
     pub fn remove_step(self) -> bool {
@@ -206,7 +217,7 @@ impl Ref<Domain> {
     #[inline(always)]
     fn empty_table_step(self) -> bool {
         let index = self.removal_cursor.get() as usize;
-        if index == PAGE_FAULT[0] {
+        if index < PAGE_FAULT[0] {
             if labels::take_of_portals(self) {
                 return false;
             }
@@ -215,6 +226,8 @@ impl Ref<Domain> {
             }
             labels::take(self);
             labels::forget(self.account);
+            self.removal_cursor.set(PAGE_FAULT[0] as u32);
+            return false;
         }
         if index >= self.table_entries() {
             return self.remove_table_step();

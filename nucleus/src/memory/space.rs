@@ -152,23 +152,20 @@ pub fn free_root(domain: Ref<Domain>) {
     account::release(held, root_frame(domain.root));
 }
 
-/// Whether the boot archive is mapped in the domain at `layout::ARCHIVE`. Others may have pages of their own there.
-pub fn shows_archive(domain: Ref<Domain>) -> bool {
+/// The table with the entry by which the domain sees the boot archive at `layout::ARCHIVE`, if it does. Others may have pages of
+/// their own there.
+pub fn shown_archive(domain: Ref<Domain>) -> Option<Frame> {
     let held = domain.held();
     let upper = table(held, root_frame(domain.root))[index(ARCHIVE, 3)].get();
-    upper != 0 && {
-        let directory = table(held, paging::frame_of(upper))[index(ARCHIVE, 2)].get();
-        paging::frame_of(directory) == ARCHIVE_DIRECTORY.get(held).get()
-    }
+    let upper = (upper != 0).then(|| paging::frame_of(upper))?;
+    let directory = table(held, upper)[index(ARCHIVE, 2)].get();
+    (paging::frame_of(directory) == ARCHIVE_DIRECTORY.get(held).get()).then_some(upper)
 }
 
 /// Undoes [`show_archive`], in a domain that is being removed.
 fn hide_archive(domain: Ref<Domain>) {
-    if !shows_archive(domain) {
-        return;
-    }
+    let Some(upper) = shown_archive(domain) else { return };
     let held = domain.held();
-    let upper = paging::frame_of(table(held, root_frame(domain.root))[index(ARCHIVE, 3)].get());
     table(held, upper)[index(ARCHIVE, 2)].set(0);
     frames::record(held, upper).count.update(|count| count - 1);
     Owed::new(domain, ARCHIVE).invalidate();

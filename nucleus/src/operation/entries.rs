@@ -39,25 +39,33 @@ pub fn remove(operands: &Operands) -> Outcome {
     if removal::remove_step(entry) { Ok(0) } else { Err(Stop::Repeat) }
 }
 
-/// Checks that the caller may remove an original: it must not run in the object. A live domain is killed first, as a step.
+/// Checks that the caller may remove an original: it must not run in the object, and labels must allow that it ends what it ends. A
+/// live domain is killed first, as a step.
 fn check_original(operands: &Operands, entry: Ref<Entry>) -> Result<(), Stop> {
-    let within = if let Some(domain) = entry.object::<Domain>() {
-        domain.contains(operands.own())
-    } else if let Some(thread) = entry.object::<Thread>() {
-        operands.0.thread.get() == Some(thread) && operands.0.bottom.get()
-    } else {
-        entry.object::<Account>() == Some(operands.own().account)
+    let (domain, thread) = (entry.object::<Domain>(), entry.object::<Thread>());
+    let within = match (domain, thread) {
+        (Some(domain), _) => domain.contains(operands.own()),
+        (_, Some(thread)) => operands.0.thread.get() == Some(thread) && operands.0.bottom.get(),
+        _ => entry.object::<Account>() == Some(operands.own().account),
     };
     if within {
         return Err(Error::RunsInIt.into());
     }
-    match entry.object::<Domain>().filter(|domain| !domain.is_dead()) {
-        Some(domain) => {
-            if operands.own().labelled().or(domain.labelled()).is_some() {
-                flows::judge_pair(operands.0, domain)?;
-            }
+    if entry.kind() == Kind::Interrupt {
+        operands.may_change_nucleus()?;
+    }
+    let ends = domain.or(thread.map(|thread| thread.home));
+    if let Some(ends) = ends.filter(|ends| operands.own().labelled().or(ends.labelled()).is_some()) {
+        flows::judge_end(operands.0, ends)?;
+    }
+    match domain {
+        Some(domain) if !domain.is_dead() => {
             death::die_step(domain, status::KILLED);
             Err(Stop::Repeat)
+        }
+        Some(domain) => {
+            domain.begin_removal();
+            Ok(())
         }
         None => Ok(()),
     }

@@ -70,7 +70,8 @@ impl Operands {
         self.own().entry(SPECIAL, Kind::Machine, rights::CONTROL)?;
         self.may_change_nucleus()
     }
-    fn may_change_nucleus(&self) -> Result<(), Error> {
+    /// Judges a change of state of the nucleus.
+    pub fn may_change_nucleus(&self) -> Result<(), Error> {
         flows::may_change(self.own()).map_err(|_| refuse(self.own(), Against::Thing("the machine")))
     }
     /// Judges an operation on `domain`, to which the entry refers: it is a flow in both directions.

@@ -2,11 +2,11 @@
 
 use core::sync::atomic::Ordering;
 
-use abi::NEVER;
 use abi::layout::{ARCHIVE, EXCEPTION, FREE_START};
 use abi::level::{ONE, STAR, THREE, TWO, ZERO};
 use abi::op::{self as numbers, OperandKind};
 use abi::rights::{MAP_READ, MAP_WRITE};
+use abi::{Control, NEVER};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -14,9 +14,12 @@ use runtime::Entry;
 use runtime::entry::Owned;
 use runtime::op::{self, LabelFrom, Schedule};
 
-use super::world::{COMMON, FRAMES, MADE, NOBODYS, Outcome, STEPS, Side, World, child, does, named, status_of, text};
+use super::operations::SPARE_LINE;
+use super::world::{
+    COMMON, FRAMES, HAS, MACHINE, MADE, NOBODYS, Outcome, STEPS, Side, World, child, does, named, status_of, text,
+};
 use crate::raw;
-use crate::table::child::{Child, PLACE, Program, Step, awaited, on_semaphore, operation};
+use crate::table::child::{Child, PLACE, Program, Step, awaited, on_semaphore, operation, word_address};
 use crate::table::places::{SCHEDULE, SLEEP};
 
 /// A domain taints itself.
@@ -98,17 +101,36 @@ pub fn wait_kept(world: &World) -> Outcome<String> {
     Ok(named(&[status_of(&child)?]))
 }
 
-/// A domain removes one that it made, which hears of that: while it is not tainted, and when it is.
+/// A domain removes what it made: while it is not tainted, and when it is. That is a domain, a dead one, a thread of another domain, an interrupt line.
 pub fn removed(world: &World) -> Outcome<String> {
     let mut ends = Vec::new();
+    let never = Owned::new(op::semaphore_new(Entry::OWN, 0).map_err(text)?);
     for level in [ONE, THREE] {
-        let (_account, child) = world.paid_child(Side::Usual)?;
-        let steps = [
-            operation(numbers::DOMAIN_NEW, [0, 0, MADE, 0, 0, 0]),
-            operation(numbers::LABEL, [numbers::LABEL_SEND, world.handle, level, 0, 0, 0]),
-            operation(numbers::ENTRY_REMOVE, [0, MADE, 0, 0, 0, 0]),
+        let domain = operation(numbers::DOMAIN_NEW, [0, 0, MADE, 0, 0, 0]);
+        let dies = operation(numbers::DOMAIN_KILL, [MADE, 0, 0, 0, 0, 0]);
+        let (_account, other) = world.paid_child(Side::Usual)?;
+        let waits = on_semaphore(other.give(never.entry()).map_err(text)?, [numbers::P, NEVER, 0, 0, 0, 0]);
+        STEPS.set_steps(256, &[waits, waits]);
+        let made: [&dyn Fn(&Child) -> Outcome<[Step; 2]>; 4] = [
+            &|_| Ok([domain, domain]),
+            &|_| Ok([domain, dies]),
+            &|child| {
+                let [to, schedule] = [child.give(other.domain.entry()).map_err(text)?.0 as u64, SCHEDULE.word()];
+                let thread = [to, Program::steps(), 0, word_address(256), schedule, MADE];
+                Ok([operation(numbers::THREAD_NEW, thread); 2])
+            },
+            &|child| {
+                let machine = child.give(MACHINE).map_err(text)?.0 as u64;
+                let line = [machine, numbers::MACHINE_INTERRUPT, SPARE_LINE, MADE, 0, 0];
+                Ok([operation(numbers::MACHINE, line); 2])
+            },
         ];
-        ends.push(does(&child, &steps)?);
+        for make in made {
+            let (_account, child) = world.paid_child(Side::Usual)?;
+            let [first, second] = make(&child)?;
+            let taint = operation(numbers::LABEL, [numbers::LABEL_SEND, world.handle, level, 0, 0, 0]);
+            ends.push(does(&child, &[first, second, taint, operation(numbers::ENTRY_REMOVE, [0, MADE, 0, 0, 0, 0])])?);
+        }
     }
     Ok(named(&ends))
 }
@@ -222,6 +244,43 @@ pub fn call_cut(world: &World) -> Outcome<String> {
     runtime::thread::sleep(20_000_000).map_err(text)?;
     op::v(gate.entry()).map_err(text)?;
     Ok(named(&[status_of(&child)?]))
+}
+
+/// A call in flight to an owner of the handle, without and with a window, when its caller taints itself: how the call ends; and when the caller
+/// takes a message that would taint it: whether it may use an untainted semaphore afterwards.
+pub fn window_cut(world: &World) -> Outcome<String> {
+    let mut ends = Vec::new();
+    let window = Owned::new(op::shape_new(Entry::SPECIAL, idl::WINDOW_PORTAL.as_bytes()).map_err(text)?);
+    let never = Owned::new(op::semaphore_new(Entry::OWN, 0).map_err(text)?);
+    let account = world.account(Side::Usual).map_err(text)?;
+    for (takes, shows) in [(false, false), (false, true), (true, false), (true, true)] {
+        let send = label_at(world, STAR)?;
+        let callee = child(&account, Some([send.entry(), world.receive.entry()])).map_err(text)?;
+        let child = world.child(Side::Usual, &account).map_err(text)?;
+        child.show(&COMMON, 0, false).map_err(text)?;
+        let gate = Owned::new(op::semaphore_new(Entry::OWN, 0).map_err(text)?);
+        let its = callee.give(gate.entry()).map_err(text)?.0 as u64;
+        let (service, _portal) =
+            if shows { callee.portal_of(window.entry()) } else { callee.portal() }.map_err(text)?;
+        let portal = op::portal_new(child.domain.entry(), service.entry(), 0, Entry(0), 0).map_err(text)?;
+        let [page, control] = if shows { [PLACE | 1, Control::WINDOW] } else { [0; 2] };
+        let call = on_semaphore(portal, [SLEEP, its, 0, 0, page, control]);
+        let uses = on_semaphore(Entry(HAS as usize), [numbers::V, 0, 0, 0, 0, 0]);
+        STEPS.set_steps(0, &[call, uses][..if takes { 2 } else { 1 }]);
+        let waits = on_semaphore(child.give(never.entry()).map_err(text)?, [numbers::P, NEVER, 0, 0, 0, 0]);
+        match takes {
+            true => STEPS.set_steps(256, &tainted_by_message(world)),
+            // Not its last step, with which its domain would end.
+            false => STEPS.set_steps(256, &[taint(world), waits, waits]),
+        }
+        let _calls = child.start(Program::Steps(0)).map_err(text)?;
+        runtime::thread::sleep(20_000_000).map_err(text)?;
+        let _taints = child.start(Program::Steps(256)).map_err(text)?;
+        runtime::thread::sleep(20_000_000).map_err(text)?;
+        op::v(gate.entry()).map_err(text)?;
+        ends.push(status_of(&child)?);
+    }
+    Ok(named(&ends))
 }
 
 /// An owner of the handle is called, and both sides change at the same time. Each change alone would allow the call: the caller taints

@@ -22,7 +22,7 @@ use runtime::server::{self, ServeWord};
 
 use self::changes::{
     both_change, call_cut, children, handled, heard, label_at, owned_page, owned_semaphore, page_cut, page_kept,
-    removed, shown_and_written, taint, wait_cut, wait_kept,
+    removed, shown_and_written, taint, wait_cut, wait_kept, window_cut,
 };
 use self::operations::{Target, each, hoard, ports, semaphores, without_room};
 use self::world::{COMMON, FRAMES, MACHINE, MADE, NOBODYS, Outcome, STEPS, Side, World, named, text};
@@ -322,7 +322,7 @@ fn draws() -> Outcome<String> {
     Ok(named(&ends))
 }
 
-/// The rule for a domain that has died.
+/// The rule for a domain that has died: about it, and calls to it by an entry from before, of a domain that is tainted since and of one that is not.
 fn dead(world: &World) -> Outcome<String> {
     let mut ends = Vec::new();
     for what in [Side::Usual, Side::Tainted] {
@@ -333,6 +333,15 @@ fn dead(world: &World) -> Outcome<String> {
         let index = child.give(target.domain.entry()).map_err(text)?;
         does(&target, &[operation(numbers::THREAD_ID, [0; 6])])?;
         ends.push(does(&child, &[operation(numbers::ENTRY_INFO, [index.0 as u64, 0, 0, 0, 0, 0])])?);
+    }
+    for level in [ONE, THREE] {
+        let account = world.account(Side::Usual).map_err(text)?;
+        let [target, child] = [world.child(Side::Usual, &account), world.child(Side::Usual, &account)];
+        let (target, child) = (target.map_err(text)?, child.map_err(text)?);
+        let (_service, portal) = target.portal_for(&child).map_err(text)?;
+        does(&target, &[operation(numbers::THREAD_ID, [0; 6])])?;
+        let change = operation(numbers::LABEL, [numbers::LABEL_SEND, world.handle, level, 0, 0, 0]);
+        ends.push(does(&child, &[change, on_semaphore(portal, [RETURN, 0, 0, 0, 0, 0])])?);
     }
     Ok(named(&ends))
 }
@@ -560,7 +569,7 @@ pub fn lines() -> Vec<(&'static str, Outcome<String>)> {
         ("a message that would taint the writer or the reader of a shared page", page_kept(&world)),
         ("a wait while a message would taint its domain", wait_kept(&world)),
         ("an account of a tainted domain, and one with the label {1}", accounts(&world)),
-        ("to remove a domain that was made, untainted and tainted", removed(&world)),
+        ("to remove a domain, a dead one, a thread and an interrupt line, untainted and tainted", removed(&world)),
         ("to be tainted as the maker accepts, and as it does not", heard(&world)),
         ("a semaphore of {h 0, 1} for an owner of h that stays one, and that does not", owned_semaphore(&world)),
         ("a page of {h 0, 1} for a writer that stays an owner of h, and that does not", owned_page(&world)),
@@ -577,12 +586,16 @@ pub fn lines() -> Vec<(&'static str, Outcome<String>)> {
         ("an exception for an untainted handler, and for a tainted one", upcalls(&world, EXCEPTION, Program::Touch)),
         ("a call in flight to a domain that is tainted then", call_cut(&world)),
         ("a call in flight while its caller is tainted and its callee accepts less", both_change(&world)),
+        (
+            "a call to an owner, without and with a window, while its caller taints itself, or is tainted",
+            window_cut(&world),
+        ),
         ("to be tainted as the handler of exceptions accepts, and as it does not", handled(&world)),
         ("a line of an untainted domain in the log, and of a tainted one", log(&world)),
         ("the log on a fault of an untainted domain, and of a tainted one", reported(&world)),
         ("lines about a line, a call and a message that labels forbid, and a notice of them", refused(&world)),
         ("memory from an untainted account, and from a tainted one", draws()),
-        ("a dead domain for an untainted one: untainted, and tainted", dead(&world)),
+        ("a dead domain for an untainted one: untainted, and tainted; calls, untainted and tainted", dead(&world)),
         (
             "the end of an untainted domain on a semaphore of others, and of a tainted one on that and on a tainted one",
             deaths(&world),

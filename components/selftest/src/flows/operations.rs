@@ -15,7 +15,7 @@ use super::world::{FRAMES, HAS, MACHINE, NOBODYS, Outcome, STEPS, Side, World, d
 use crate::raw;
 use crate::table::child::{Child, Program, Service, on_semaphore, operation, word_address};
 
-const SPARE_LINE: u64 = 3;
+pub const SPARE_LINE: u64 = 3;
 const SPARE_PORTS: u64 = 0x2f8 | 8 << 16;
 const MORE_PORTS: u64 = 0x3e8 | 8 << 16;
 
