@@ -101,6 +101,9 @@ pub fn wait_kept(world: &World) -> Outcome<String> {
     Ok(named(&[status_of(&child)?]))
 }
 
+/// The steps with which a child makes something.
+type Make<'a> = &'a dyn Fn(&Child) -> Outcome<[Step; 2]>;
+
 /// A domain removes what it made: while it is not tainted, and when it is. That is a domain, a dead one, a thread of another domain, an interrupt line.
 pub fn removed(world: &World) -> Outcome<String> {
     let mut ends = Vec::new();
@@ -111,7 +114,7 @@ pub fn removed(world: &World) -> Outcome<String> {
         let (_account, other) = world.paid_child(Side::Usual)?;
         let waits = on_semaphore(other.give(never.entry()).map_err(text)?, [numbers::P, NEVER, 0, 0, 0, 0]);
         STEPS.set_steps(256, &[waits, waits]);
-        let made: [&dyn Fn(&Child) -> Outcome<[Step; 2]>; 4] = [
+        let made: [Make<'_>; 4] = [
             &|_| Ok([domain, domain]),
             &|_| Ok([domain, dies]),
             &|child| {
