@@ -1,5 +1,6 @@
 //! Entries of our portal table, and their owners.
 
+use abi::Error;
 use abi::rights::Kind;
 
 pub use crate::handle::Entry;
@@ -36,8 +37,11 @@ impl Owned {
 
 impl Drop for Owned {
     fn drop(&mut self) {
-        // An entry that is revoked or gone already needs no removing; the index is free either way.
-        let _ = op::entry_remove(Entry::OWN, self.0);
-        table::free(self.0);
+        match op::entry_remove(Entry::OWN, self.0) {
+            // An entry that is revoked or gone already needs no removing; the index is free.
+            Ok(()) | Err(Error::Empty | Error::Revoked) => table::free(self.0),
+            // It stays, and so does the index: labels forbid that it goes.
+            Err(_) => {}
+        }
     }
 }

@@ -108,9 +108,10 @@ impl Serve for Victim {
                 while op::clock() < end {
                     core::hint::black_box(read(base));
                 }
-                let last = read(base);
-                if window & WRITABLE != 0 {
-                    write(base + 8, last + 1);
+                let mut last = read(base);
+                match window & WRITABLE {
+                    0 => last |= read(base + 8),
+                    _ => write(base + 8, last + 1),
                 }
                 SEEN_LAST.store(last | 1 << 63, Ordering::SeqCst);
                 return Reply { words: [first, last, base, 0, 0], control: Control(0) };
@@ -165,8 +166,8 @@ pub fn call() -> u8 {
 #[repr(C, align(4096))]
 struct Lent([AtomicU64; PAGE_BYTES / 8]);
 
-/// The page that is lent, one that is not, and two that are lent and go.
-static LENT: [Lent; 4] = [const { Lent([const { AtomicU64::new(0) }; PAGE_BYTES / 8]) }; 4];
+/// The page that is lent, one that is not, and three that are lent and go.
+static LENT: [Lent; 5] = [const { Lent([const { AtomicU64::new(0) }; PAGE_BYTES / 8]) }; 5];
 
 /// The value of its first word.
 const MARK: u64 = 0x5eed;
@@ -322,6 +323,16 @@ fn taken(rights: u64) -> Result<String, String> {
             expect("a window on nothing", [refused, seen], [Err(Error::NotMapped); 2])?;
         }
         answers(entry.entry())?;
+    }
+    if rights & MAP_READ != 0 {
+        // Nor does it see there what it wrote for another caller.
+        let page = &LENT[4];
+        page.0[0].store(MARK, Ordering::SeqCst);
+        let address = page.0.as_ptr() as u64;
+        let (caller, result) = begin(entry.entry(), WAIT, 20 * MILLISECOND, address | 1)?;
+        // SAFETY: words whose values nobody relies on.
+        unsafe { op::unmap(Entry::OWN, address, 0, rights) }.map_err(|error| error.to_string())?;
+        expect("what the callee saw", ended(caller, &result), [0, MARK, 0])?;
     }
     expect("its end", process.kill(), Ok(status::KILLED))?;
     Ok("the callee sees scrap from then on, and goes on".to_string())

@@ -128,21 +128,17 @@ fn window_of(method: &Method) -> TokenStream {
         };
     };
     let length = length_of(parameter.place);
-    let writable = matches!(parameter.place, Place::Output(_)).then(|| {
-        quote! {
-            if !shown.is_writable() {
-                return ::idl::Protocol::BadWindow.reply();
-            }
-        }
-    });
+    // Pages that are gone show memory of the server there if it may write them: it may hold what another client was to get.
+    let is_written = matches!(parameter.place, Place::Output(_));
     quote! {
         let window = request.window;
         if let Some(shown) = window {
             if #length != 0 {
                 return ::idl::Protocol::BadLength.reply();
             }
-            #writable
-            let _ = shown;
+            if shown.is_writable() != #is_written {
+                return ::idl::Protocol::BadWindow.reply();
+            }
         }
     }
 }

@@ -70,7 +70,7 @@ codes! {
         0xffff_0006 TooLong "the parameters do not fit into a message"
         0xffff_0007 NotDelivered "the entry that should come back could not be delegated"
         0xffff_0008 NoMemory "the server has no memory left for this"
-        0xffff_0009 BadWindow "a window that the method does not take, or that may not be written"
+        0xffff_0009 BadWindow "a window that the method does not take, or with other rights"
         0xffff_000a WrongInterface "the server speaks another interface"
     }
 }

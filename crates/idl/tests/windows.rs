@@ -338,6 +338,8 @@ fn each_protocol_error() {
         "bytes that nobody takes"
     );
     assert_eq!(code([StoreClient::PUT, 0, 0, 0, 0], 8, window), 0);
+    let writable = code([StoreClient::PUT, 0, 0, 0, 0], 8, window | WRITABLE);
+    assert_eq!(writable, Protocol::BadWindow.code(), "it must not be writable");
     assert_eq!(code([StoreClient::PUT | 8 << 32, 0, 0, 0, 0], 16, window), Protocol::BadLength.code(), "two lengths");
     assert_eq!(code([StoreClient::SIZE, 0, 0, 0, 0], 0, window), Protocol::BadWindow.code(), "the method takes none");
     assert_eq!(code([StoreClient::SIZE + 1, 0, 0, 0, 0], 0, window), Protocol::UnknownMethod.code());

@@ -183,7 +183,12 @@ pub fn may_change(domain: Ref<Domain>) -> Result<(), Error> {
 
 /// Whether a domain may change an object without seeing the outcome.
 pub fn may_change_object(own: Ref<Domain>, label: Label) -> Result<bool, Stop> {
-    let send = own.labels().send;
+    is_below(own, own.labels().send, label)
+}
+
+/// A step of comparing a send label with another label.
+#[inline(never)]
+fn is_below(own: Ref<Domain>, send: Label, label: Label) -> Result<bool, Stop> {
     if is_off(own.held()) {
         return Ok(true);
     }
@@ -427,10 +432,10 @@ fn look_at_activation(domain: Ref<Domain>, labelled: Ref<Labelled>, next: &Label
         (false, _) => activation.caller.get().map(|caller| (caller, caller.domain, How::IsCalled)),
     };
     if let Some((lower, other, how)) = call {
-        // A callee that owns the handle judged its caller before: it does not see what the domain writes with another send label.
-        let taints = || next.send != domain.labels().send && !is_off(domain.held());
+        // A callee that owns the handle judged its caller before: it does not see what the domain writes when it is tainted.
+        let shows_taint = calls && sees_window(lower, other) && taints(domain, labelled, next.send)?;
         match stays(domain, labelled, other, how)? {
-            Some(true) if !(calls && sees_window(lower, other) && taints()) => {}
+            Some(true) if !shows_taint => {}
             Some(_) if !cuts => return Err(Error::Flow.into()),
             Some(_) => {
                 chain::split_above(lower);
@@ -443,9 +448,20 @@ fn look_at_activation(domain: Ref<Domain>, labelled: Ref<Labelled>, next: &Label
     Ok(Look::Past(place + 1))
 }
 
-/// Whether another domain, which is alive and is called, sees a page of the caller.
+/// Whether another domain sees a page of the caller: the one that is called, even a dead one, may have handed the window on.
 fn sees_window(caller: Ref<Activation>, other: Ref<Domain>) -> bool {
-    other != caller.domain && !other.is_dead() && caller.callee.get().is_some_and(|callee| callee.window.get() != 0)
+    other != caller.domain && caller.callee.get().is_some_and(|callee| callee.window.get() != 0)
+}
+
+/// Whether the domain's next send label is not below the present one, which is asked once.
+fn taints(domain: Ref<Domain>, labelled: Ref<Labelled>, next: Label) -> Result<bool, Stop> {
+    let stage = labelled.stage.get();
+    if let Some(taints) = stage.taints {
+        return Ok(taints);
+    }
+    let taints = !is_below(domain, next, domain.labels().send)?;
+    labelled.stage.set(Stage { taints: Some(taints), ..stage });
+    Err(Stop::Repeat)
 }
 
 /// Table entries that a step checks.

@@ -17,7 +17,7 @@
 //! instead, any caller could kill the callee.
 
 use super::frames::{self, Use, table};
-use super::{account, space};
+use super::{account, own, space};
 use crate::arch::paging;
 use crate::cpus::translations::OwedSlot;
 use crate::cpus::{cpu, root};
@@ -409,8 +409,13 @@ pub fn fault(activation: Ref<Activation>, address: u64) -> Result<(), Error> {
         return Err(Error::PageRights);
     }
     let shown = shown_page(activation, page).unwrap_or_else(|_| {
-        let rights = if is_writable(window) { MAP_READ | MAP_WRITE } else { MAP_READ };
-        space::entry(activation.domain.scrap.get() as Frame, rights, Memory::Ram)
+        // All callers' windows share the scrap page. It may hold what the callee wrote for another one, so it shows in none that is only read.
+        let (frame, rights) = if is_writable(window) {
+            (activation.domain.scrap.get() as Frame, MAP_READ | MAP_WRITE)
+        } else {
+            (own::zeros(), MAP_READ)
+        };
+        space::entry(frame, rights, Memory::Ram)
     });
     entry.set(shown);
     paging::publish_entries();

@@ -106,11 +106,13 @@ pub struct Stage {
     pub by: u8,
     /// Calls in flight that the new labels forbid are split. Otherwise such a call makes the change fail.
     pub cuts: bool,
+    /// Whether the new send label taints, once that was asked.
+    pub taints: Option<bool>,
 }
 
 impl Stage {
     /// Nothing was checked.
-    pub const NEW: Self = Self { part: Part::Messages, done: 0, allowed: (0, 0), by: 0, cuts: false };
+    pub const NEW: Self = Self { part: Part::Messages, done: 0, allowed: (0, 0), by: 0, cuts: false, taints: None };
 }
 
 /// The checks of a change of labels, in this order.

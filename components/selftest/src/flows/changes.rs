@@ -5,7 +5,7 @@ use core::sync::atomic::Ordering;
 use abi::layout::{ARCHIVE, EXCEPTION, FREE_START};
 use abi::level::{ONE, STAR, THREE, TWO, ZERO};
 use abi::op::{self as numbers, OperandKind};
-use abi::rights::{MAP_READ, MAP_WRITE};
+use abi::rights::{MAP_READ, MAP_WRITE, WRITE};
 use abi::{Control, NEVER};
 use alloc::format;
 use alloc::string::String;
@@ -13,6 +13,7 @@ use alloc::vec::Vec;
 use runtime::Entry;
 use runtime::entry::Owned;
 use runtime::op::{self, LabelFrom, Schedule};
+use runtime::port::Options;
 
 use super::operations::SPARE_LINE;
 use super::world::{
@@ -249,14 +250,28 @@ pub fn call_cut(world: &World) -> Outcome<String> {
     Ok(named(&[status_of(&child)?]))
 }
 
-/// A call in flight to an owner of the handle, without and with a window, when its caller taints itself: how the call ends; and when the caller
-/// takes a message that would taint it: whether it may use an untainted semaphore afterwards.
+/// What changes the labels of a domain that calls an owner of the handle.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Cause {
+    /// It taints itself: the outcome is that of the call.
+    Itself,
+    /// The same, when the owner is dead.
+    AfterDeath,
+    /// A message that would taint it: the outcome is whether it may use an untainted semaphore afterwards.
+    Taint,
+    /// A message that makes it an owner: the outcome is whether it is one.
+    Gift,
+}
+
+/// A call in flight to an owner of the handle when its caller's labels change: without a window, and with one.
 pub fn window_cut(world: &World) -> Outcome<String> {
+    use Cause::{AfterDeath, Gift, Itself, Taint};
     let mut ends = Vec::new();
     let window = Owned::new(op::shape_new(Entry::SPECIAL, idl::WINDOW_PORTAL.as_bytes()).map_err(text)?);
     let never = Owned::new(op::semaphore_new(Entry::OWN, 0).map_err(text)?);
     let account = world.account(Side::Usual).map_err(text)?;
-    for (takes, shows) in [(false, false), (false, true), (true, false), (true, true)] {
+    let causes = [(Itself, false), (Itself, true), (AfterDeath, true), (Taint, false), (Taint, true), (Gift, true)];
+    for (cause, shows) in causes {
         let send = label_at(world, STAR)?;
         let callee = child(&account, Some([send.entry(), world.receive.entry()])).map_err(text)?;
         let child = world.child(Side::Usual, &account).map_err(text)?;
@@ -268,18 +283,42 @@ pub fn window_cut(world: &World) -> Outcome<String> {
         let portal = op::portal_new(child.domain.entry(), service.entry(), 0, Entry(0), 0).map_err(text)?;
         let [page, control] = if shows { [PLACE | 1, Control::WINDOW] } else { [0; 2] };
         let call = on_semaphore(portal, [SLEEP, its, 0, 0, page, control]);
-        let uses = on_semaphore(Entry(HAS as usize), [numbers::V, 0, 0, 0, 0, 0]);
-        STEPS.set_steps(0, &[call, uses][..if takes { 2 } else { 1 }]);
         let waits = on_semaphore(child.give(never.entry()).map_err(text)?, [numbers::P, NEVER, 0, 0, 0, 0]);
-        match takes {
-            true => STEPS.set_steps(256, &tainted_by_message(world)),
-            // Not its last step, with which its domain would end.
-            false => STEPS.set_steps(256, &[taint(world), waits, waits]),
+        let port = Entry(MADE as usize + 1);
+        match cause {
+            Itself | AfterDeath => {
+                STEPS.set_steps(0, &[call]);
+                // Not its last step, with which its domain would end.
+                STEPS.set_steps(256, &[taint(world), waits, waits]);
+            }
+            Taint => {
+                STEPS.set_steps(0, &[call, on_semaphore(Entry(HAS as usize), [numbers::V, 0, 0, 0, 0, 0])]);
+                STEPS.set_steps(256, &tainted_by_message(world));
+            }
+            Gift => {
+                let owns = operation(numbers::LABEL, [numbers::LABEL_RECEIVE, world.handle, THREE, 0, 0, 0]);
+                STEPS.set_steps(0, &[call, owns]);
+                let [_, _, makes, _, _] = tainted_by_message(world);
+                STEPS.set_steps(256, &[makes, on_semaphore(port, [numbers::RECEIVE, NEVER, 0, 0, 0, 0]), waits]);
+            }
         }
+        let rest = || runtime::thread::sleep(20_000_000).map_err(text);
         let _calls = child.start(Program::Steps(0)).map_err(text)?;
-        runtime::thread::sleep(20_000_000).map_err(text)?;
-        let _taints = child.start(Program::Steps(256)).map_err(text)?;
-        runtime::thread::sleep(20_000_000).map_err(text)?;
+        rest()?;
+        if cause == AfterDeath {
+            op::domain_kill(callee.domain.entry(), 0).map_err(text)?;
+        }
+        let _changes = child.start(Program::Steps(256)).map_err(text)?;
+        rest()?;
+        if cause == Gift {
+            let to = Owned::new(runtime::table::allocate().map_err(text)?);
+            op::entry_copy(child.domain.entry(), port, Entry::OWN, to.entry(), WRITE).map_err(text)?;
+            let gift = Owned::new(op::label_new(LabelFrom::Level(THREE)).map_err(text)?);
+            op::label_put(gift.entry(), world.handle, STAR).map_err(text)?;
+            let options = Options { decontaminate_send: Some(gift.entry()), ..Options::default() };
+            runtime::port::send(to.entry(), &[], &options).map_err(text)?;
+            rest()?;
+        }
         op::v(gate.entry()).map_err(text)?;
         ends.push(status_of(&child)?);
     }

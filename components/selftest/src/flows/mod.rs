@@ -587,7 +587,8 @@ pub fn lines() -> Vec<(&'static str, Outcome<String>)> {
         ("a call in flight to a domain that is tainted then", call_cut(&world)),
         ("a call in flight while its caller is tainted and its callee accepts less", both_change(&world)),
         (
-            "a call to an owner, without and with a window, while its caller taints itself, or is tainted",
+            "a call to an owner while its caller taints itself: without and with a window, to a dead one; while a message taints it: \
+             without and with a window; while one makes it an owner",
             window_cut(&world),
         ),
         ("to be tainted as the handler of exceptions accepts, and as it does not", handled(&world)),
