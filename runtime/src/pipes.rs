@@ -53,7 +53,11 @@ pub fn give(domain: Entry, reads: u64, writes: u64) -> Result<(), Failure<PipeEr
         let domain = Delegate::entry(domain.0, rights::COPY | rights::WRITE);
         let given = PipeEndClient(Direct(end.entry())).give(domain, (layout::FIRST_FREE + stream) as u64);
         given.map_err(|error| {
-            error.map(|error| if error == StreamError::Flow { PipeError::Flow } else { PipeError::NotADomain })
+            error.map(|error| match error {
+                StreamError::Flow => PipeError::Flow,
+                StreamError::NoRoom => PipeError::NoRoom,
+                _ => PipeError::NotADomain,
+            })
         })?;
     }
     Ok(())

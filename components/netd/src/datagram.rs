@@ -214,7 +214,7 @@ impl Stack {
     pub fn resolve(&mut self, session: Number, token: u32, name: &str, six: bool) -> Result<Number, NetError> {
         self.claim(session, What::Query)?;
         if self.dns_servers == 0 {
-            return Err(NetError::Unreachable);
+            return Err(NetError::NoNameServer);
         }
         let kind = if six { DnsQueryType::Aaaa } else { DnsQueryType::A };
         // Identifier and port come from a generator of its own: see there.

@@ -162,7 +162,6 @@ impl ProcessServer for Processes {
             Failure::Refused(ParentError::StaysDead) => ProcessError::StaysDead,
             Failure::Refused(ParentError::NoStandby) => ProcessError::NoStandby,
             Failure::Refused(ParentError::NoSuchComponent) => ProcessError::NoSuchDomain,
-            Failure::Refused(ParentError::NotHolder) => ProcessError::NotAllowed,
             error => labels::failed("roottask", error),
         })
     }

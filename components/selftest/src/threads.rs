@@ -172,7 +172,7 @@ fn once() -> Result<(), &'static str> {
     })
     .map_err(|error| error.text())?
     .join();
-    hold(*ONCE.get_or_make(|| 1) == first, "it was made again")?;
+    hold(*ONCE.get_or_make(|| 1) == first, "it was made twice")?;
     hold(op::entry_info(Entry::OWN, Entry(1_000_000)).is_err(), "an index beyond the table is something")
 }
 

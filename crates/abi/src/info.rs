@@ -352,8 +352,6 @@ pub mod status {
     pub const EXCEPTION: u64 = 0x200;
     /// A page fault that nobody handled.
     pub const PAGE_FAULT: u64 = 0x300;
-    /// Its first thread returned without a caller or ran into an error it cannot see.
-    pub const NO_CALLER: u64 = 0x400;
     /// A page fault on the page below a stack; the handler of the page fault says so.
     pub const STACK_OVERFLOW: u64 = 0x500;
     /// A page fault whose page the account has no room for; the handler of the page fault says so.

@@ -52,6 +52,7 @@ codes! {
         21 BadPort "a port is a number from 1 to 65535"
         22 Kept "the port is kept for components"
         23 AllGiven "others have handed over all accounts that there can be: end a program (ps, kill)"
+        24 NoNameServer "no name server is known: ifconfig shows what DHCP gave"
     }
 }
 

@@ -24,6 +24,7 @@ codes! {
         10 TooMany "the program has as many pipes as one may have"
         11 TooManySessions "as many programs use pipes as can: end one (ps, kill)"
         12 NotEmpty "there is something in the pipe already"
+        13 NoRoom "the domain has no room for the end of a pipe"
     }
 }
 

@@ -233,7 +233,6 @@ pub fn status(status: u64) -> String {
         info::status::PAGE_FAULT => "page fault: nothing is mapped there, or not with that right".into(),
         info::status::STACK_OVERFLOW => "stack overflow".into(),
         info::status::NO_ROOM => "its account has no room for a page that it needs".into(),
-        info::status::NO_CALLER => "returned without a caller".into(),
         other => alloc::format!("cause {other:#x}"),
     }
 }
