@@ -235,6 +235,11 @@ impl Beside {
             unsafe { core::ptr::copy_nonoverlapping(piece.as_ptr(), self.pointer().add(length), piece.len()) };
             length += piece.len();
         }
+        // Words go along as a whole.
+        if !length.is_multiple_of(8) {
+            // SAFETY: the room has whole words.
+            unsafe { self.pointer().add(length).write_bytes(0, 8 - length % 8) };
+        }
         Ok(length)
     }
 
@@ -266,6 +271,10 @@ fn gather(send: &[&[u8]], into: &mut [u8; MESSAGE_BYTES]) -> Result<usize, Error
         let place = into.get_mut(length..length + piece.len()).ok_or(Error::BadArgument)?;
         place.copy_from_slice(piece);
         length += piece.len();
+    }
+    // Words go along as a whole: what stands behind the message is nothing for its receiver.
+    if let Some(behind) = into.get_mut(length..length.next_multiple_of(8)) {
+        behind.fill(0);
     }
     Ok(length)
 }

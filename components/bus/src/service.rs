@@ -7,7 +7,7 @@ use abi::layout::FREE_START;
 use abi::rights::{self, Kind, MAP_READ, MAP_WRITE};
 use idl::{Delegate, Delegated, Failure, Reply, Request};
 use pci::{Activity, Region};
-use protocols::bus::{BusError, BusServer, CONFIGURATION_BYTES, MAX_FRAMES};
+use protocols::bus::{BusError, BusServer, MAX_FRAMES};
 use protocols::sigma0::{Sigma0Client, Sigma0Error};
 use runtime::entry::Owned;
 use runtime::server::Serve;
@@ -151,10 +151,8 @@ impl BusServer for BusService {
     fn configuration(&self, badge: u64, into: &mut [u8]) -> Result<usize, BusError> {
         with(badge, |device, found| {
             let found = found.get(device.number).ok_or(BusError::NotFound)?;
-            for (bytes, word) in into.as_chunks_mut::<4>().0.iter_mut().zip(found.configuration.all()) {
-                *bytes = word.to_le_bytes();
-            }
-            Ok(into.len().min(CONFIGURATION_BYTES))
+            let words = into.as_chunks_mut::<4>().0.iter_mut().zip(found.configuration.all());
+            Ok(4 * words.map(|(bytes, word)| *bytes = word.to_le_bytes()).count())
         })
     }
 

@@ -3,14 +3,14 @@
 use alloc::vec;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use idl::{Delegate, Delegated, Failure, Protocol, Reply, Request, codes, interface};
+use idl::{Answer, Delegate, Delegated, Failure, Protocol, Reply, Request, codes, interface};
 use runtime::entry::Owned;
 use runtime::server::{self, Serve, ServeWord};
 use runtime::sync::Mutex;
 use runtime::thread::{self, Thread};
-use runtime::{Direct, Entry, op, table};
+use runtime::{Direct, Entry, message, op, table};
 
-use abi::{Error, MESSAGE_BYTES, NEVER, op as numbers, rights};
+use abi::{Control, Error, MESSAGE_BYTES, NEVER, op as numbers, rights};
 
 use crate::check::{Check, hold};
 use crate::table::child::{Child, PLACE, Page, Program, operation};
@@ -20,6 +20,7 @@ pub const CHECKS: &[Check] = &[
     ("bytes arrive and come back", bytes),
     ("a nested call keeps the caller's bytes", nested),
     ("a method passes its caller's bytes on", passed_on),
+    ("nothing of an earlier message stands after the bytes of a message, there and back", after_bytes),
     ("a minted entry carries its badge", minted),
     ("a delegated semaphore works on both sides", delegated),
     ("entries nobody asked for are removed", uninvited),
@@ -179,6 +180,42 @@ fn passed_on() -> Result<(), &'static str> {
     let mut into = [0; 6];
     let count = client()?.pass_on("first", b"second", &mut into).map_err(say)?;
     hold(count == 6 && &into == b"dnoces", "other bytes came back")
+}
+
+/// Answers with so many ones as word 0 says, as bytes, and with the first word of its message area.
+struct Ones;
+
+impl Serve for Ones {
+    fn serve(request: &mut Request<'_>) -> Reply {
+        let (first, count) = (first_word(request.area), request.words[0] as usize);
+        request.area[..count].fill(1);
+        Reply { words: [first, 0, 0, 0, 0], control: Control::bytes(count) }
+    }
+}
+
+fn first_word(area: &[u8]) -> u64 {
+    area.first_chunk().map_or(0, |word| u64::from_le_bytes(*word))
+}
+
+fn after_bytes() -> Result<(), &'static str> {
+    open().map_err(|error| error.text())?;
+    let service = Owned::new(server::service::<Ones>().map_err(|error| error.text())?);
+    let portal = Owned::new(table::allocate().map_err(|error| error.text())?);
+    op::portal_new(Entry::OWN, service.entry(), 0, portal.entry(), 0).map_err(|error| error.text())?;
+    let ask = |sent: &[u8], count: usize| {
+        let mut answer = Answer { words: [count as u64, 0, 0, 0, 0], control: Control(0) };
+        let asked = message::call_bytes(portal.entry(), &mut answer, &[sent], &mut [0; 64]);
+        asked.map(|()| answer.words[0]).map_err(|error| error.text())
+    };
+    for count in 1..8 {
+        let ones = u64::from_le_bytes([1; 8]) >> (64 - 8 * count);
+        ask(&[0x5a; 64], 0)?;
+        hold(ask(&[1; 8][..count], 0)? == ones, "more than was sent arrives")?;
+        ask(&[0x5a; 64], 0)?;
+        ask(&[], count)?;
+        hold(message::with_area(first_word) == ones, "more than was answered comes back")?;
+    }
+    Ok(())
 }
 
 fn minted() -> Result<(), &'static str> {
