@@ -514,7 +514,8 @@ fn look_at_page(
             if !reads || is_writable && !writes && !cuts {
                 return Err(Error::Flow.into());
             }
-            if protects && is_writable && !writes && !mapping::protect(domain, page) {
+            // It goes on until no window shows the page to be written either.
+            if protects && !writes && !mapping::protect(domain, page) {
                 return Ok(Look::Again);
             }
             return Ok(Look::Past(page + PAGE));
@@ -623,14 +624,9 @@ fn stays(domain: Ref<Domain>, labelled: Ref<Labelled>, other: Ref<Domain>, how: 
 /// `payer`'s.
 #[inline(never)]
 fn may_call(payer: Ref<Domain>, from: &Labels, to: &Labels, portal: Label) -> Result<bool, Stop> {
-    match admit(payer, from, to, portal)? {
-        Admission::Admitted => Ok(true),
-        Admission::Refused => Ok(false),
-        Admission::Raised(label) => {
-            labels::release_of(payer.account, label);
-            Ok(false)
-        }
-    }
+    // Whatever its mode, so that a switch of the mode does not begin the question again.
+    let from = Labels { is_explicit: true, ..*from };
+    Ok(matches!(admit(payer, &from, to, portal)?, Admission::Admitted))
 }
 
 /// Ends the change: the new labels forbid nothing in flight.
