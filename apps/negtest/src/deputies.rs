@@ -366,8 +366,15 @@ fn long_name() -> Result<String, String> {
     let used = startup::write(&mut page, &contents, ["sleep", "1000"], [], []).map_err(text)?;
     let child = proc().spawn("/bin/sleep", &page[..used], 64, 0).map(|child| Owned::new(child.into())).map_err(text)?;
     let mut bytes = [0; PAGE_BYTES / 4];
-    let (count, _) = proc().list(0, &mut bytes).map_err(text)?;
-    let length = Listing(&bytes[..count]).map(|record| record.name.len()).max().unwrap_or_default();
+    let (mut length, mut position) = (0, 0);
+    loop {
+        let (count, next) = proc().list(position, &mut bytes).map_err(text)?;
+        length = Listing(&bytes[..count]).map(|record| record.name.len()).fold(length, usize::max);
+        position = next;
+        if next == 0 {
+            break;
+        }
+    }
     end(ChildClient(Direct(child.entry())))?;
     Ok(format!("the list shows {length} bytes of {}", NAME.len()))
 }
