@@ -235,7 +235,7 @@ impl Beside {
             unsafe { core::ptr::copy_nonoverlapping(piece.as_ptr(), self.pointer().add(length), piece.len()) };
             length += piece.len();
         }
-        // Words go along as a whole.
+        // As `clear_rest_of_word`.
         if !length.is_multiple_of(8) {
             // SAFETY: the room has whole words.
             unsafe { self.pointer().add(length).write_bytes(0, 8 - length % 8) };
@@ -272,11 +272,19 @@ fn gather(send: &[&[u8]], into: &mut [u8; MESSAGE_BYTES]) -> Result<usize, Error
         place.copy_from_slice(piece);
         length += piece.len();
     }
-    // Words go along as a whole: what stands behind the message is nothing for its receiver.
-    if let Some(behind) = into.get_mut(length..length.next_multiple_of(8)) {
-        behind.fill(0);
-    }
+    clear_rest_of_word(into, length);
     Ok(length)
+}
+
+/// Clears the last word of a message after its bytes. Words go along as a whole, and bytes of an earlier message may stand there.
+#[inline(always)]
+pub(crate) fn clear_rest_of_word(area: &mut [u8; MESSAGE_BYTES], length: usize) {
+    let bits = 8 * (length % 8);
+    if bits != 0
+        && let Some(word) = area.as_chunks_mut::<8>().0.get_mut(length / 8)
+    {
+        *word = (u64::from_le_bytes(*word) & !(u64::MAX << bits)).to_le_bytes();
+    }
 }
 
 #[cfg(test)]

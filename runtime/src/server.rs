@@ -14,7 +14,7 @@ use protocols::parent::{ParentClient, ParentError};
 
 pub use crate::kept::is_short;
 
-use crate::area::StackTop;
+use crate::area::{StackTop, clear_rest_of_word};
 use crate::connection::{Connection, Direct, NameService};
 use crate::entry::Owned;
 use crate::message::{AllWords, Words};
@@ -58,17 +58,6 @@ pub fn is_memory_short() -> bool {
     crate::kept::is_short()
 }
 
-/// Clears the last word of a message behind its bytes. Words go along as a whole, and an earlier caller's bytes may stand there.
-#[inline(always)]
-fn clear_behind(area: &mut [u8; MESSAGE_BYTES], length: usize) {
-    let bits = 8 * (length % 8);
-    if bits != 0
-        && let Some(word) = area.as_chunks_mut::<8>().0.get_mut(length / 8)
-    {
-        *word = (u64::from_le_bytes(*word) & !(u64::MAX << bits)).to_le_bytes();
-    }
-}
-
 /// First Rust code of a call; the argument order is made by the entry code of the ISA. It leaves by
 /// itself, so nothing is restored.
 pub(crate) extern "C" fn serve<S: Serve>(
@@ -105,7 +94,7 @@ pub(crate) extern "C" fn serve<S: Serve>(
         // Without an index left, callers that delegate get an error from the nucleus.
         let _ = message::prepare_receive();
     }
-    clear_behind(request.area, reply.control.length());
+    clear_rest_of_word(request.area, reply.control.length());
     // SAFETY: nothing refers to this stack any more: the request is not used again.
     unsafe { arch::leave(reply.words, reply.control) };
     // The delegated entry could not be given: the caller takes none, or it is gone meanwhile.

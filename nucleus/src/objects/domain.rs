@@ -82,7 +82,7 @@ pub struct Domain {
     pub max_slice: Cell<u32>,
     /// Index where the next search for a free entry begins.
     pub free_hint: Cell<u32>,
-    /// Removal: table entries below this are empty, or kernel operations, which need no removal.
+    /// Removal: 0 = not begun; 1 = begun, with its labels. Else table entries below this are empty, or kernel operations, which need no removal.
     pub removal_cursor: Cell<u32>,
     /// Callers that wait for an activation.
     pub waiters: Ranked,

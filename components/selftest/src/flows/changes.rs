@@ -250,7 +250,7 @@ pub fn call_cut(world: &World) -> Outcome<String> {
     Ok(named(&[status_of(&child)?]))
 }
 
-/// What changes the labels of a domain that calls an owner of the handle.
+/// The cause of a label change of a domain that calls an owner of the handle.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Cause {
     /// It taints itself: the outcome is that of the call.
