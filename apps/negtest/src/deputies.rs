@@ -218,7 +218,13 @@ fn kinds() -> Result<String, String> {
     }
     // The ticket is as it was.
     let managed = sigma0.manage_domain(ticket, layout::PROGRAM_START, Delegate::entry(domain.entry().0, ALL_RIGHTS));
-    managed.and_then(|()| sigma0.forget(ticket)).map_err(text)?;
+    managed.map_err(text)?;
+    let other = sigma0.manage_account(Delegate::entry(account.entry().0, ALL_RIGHTS)).map_err(text)?;
+    let again = sigma0.manage_domain(other, layout::PROGRAM_START, Delegate::entry(domain.entry().0, ALL_RIGHTS));
+    if again != Err(Failure::Refused(Sigma0Error::Equipped)) {
+        return Err(format!("a domain that was handed over before: {again:?}"));
+    }
+    sigma0.forget(other).and_then(|()| sigma0.forget(ticket)).map_err(text)?;
     let parent = ParentClient(Direct(Entry::PARENT));
     for (entry, rights) in others(&service).chain([(service.entry(), COPY | READ)]) {
         let refused = parent.publish("kinds", Delegate::entry(entry.0, rights));
@@ -227,7 +233,8 @@ fn kinds() -> Result<String, String> {
         }
     }
     parent.publish("kinds", Delegate::entry(service.entry().0, ALL_RIGHTS)).map_err(text)?;
-    Ok(format!("refused: {}; {}; {}", Sigma0Error::NotAnAccount, Sigma0Error::NotADomain, ParentError::NotAService))
+    let errors = [Sigma0Error::NotAnAccount, Sigma0Error::NotADomain, Sigma0Error::Equipped].map(idl::Code::text);
+    Ok(format!("refused: {}; {}", errors.join("; "), ParentError::NotAService))
 }
 
 /// A ticket is of use to its maker alone, also if another knows its number.
@@ -239,11 +246,17 @@ fn ticket() -> Result<String, String> {
     if ended != 0 {
         return Err(format!("another program is not refused, at step {ended}"));
     }
+    drop(account);
+    let drawn = sigma0.draw_for(ticket, layout::FREE_START, 0, MAP_READ | MAP_WRITE);
+    if drawn != Err(Failure::Refused(Sigma0Error::AccountGone)) {
+        return Err(format!("from an account that was removed: {drawn:?}"));
+    }
     sigma0.forget(ticket).map_err(text)?;
     if sigma0.make_room(1000) != Err(Failure::Refused(Sigma0Error::NotRoottask)) {
         return Err("a program makes room for tickets".to_string());
     }
-    Ok(format!("refused: {}; {}", Sigma0Error::NotManaged, Sigma0Error::NotRoottask))
+    let errors = [Sigma0Error::NotManaged, Sigma0Error::AccountGone, Sigma0Error::NotRoottask].map(idl::Code::text);
+    Ok(format!("refused: {}", errors.join("; ")))
 }
 
 /// `negtest --ticket NUMBER`: uses a ticket of another program. Gives the step that was not refused.

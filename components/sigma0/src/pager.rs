@@ -1,5 +1,6 @@
 //! Page faults of managed domains.
 
+use crate::service::report;
 use crate::tickets;
 use abi::info::status::{NO_ROOM, STACK_OVERFLOW};
 use abi::layout::{
@@ -47,7 +48,10 @@ impl ServeWord for Pager {
             // Another thread of the domain may have been faster.
             Ok(()) | Err(Error::Occupied) => RESUME,
             Err(Error::AccountExhausted) => NO_ROOM,
-            Err(_) => GIVE_UP,
+            Err(error) => {
+                report("a page fault", error);
+                GIVE_UP
+            }
         }
     }
 }

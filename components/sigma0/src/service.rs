@@ -7,7 +7,7 @@ use idl::{Delegated, Reply, Request};
 use protocols::sigma0::{MOST_TICKETS, Sigma0Error, Sigma0Server};
 use runtime::label::Compartments;
 use runtime::server::Serve;
-use runtime::{Entry, log_refused, message, op};
+use runtime::{Entry, log_about_program, log_refused, message, op};
 
 /// Where `roottask` finds the service in this domain's table.
 pub const PLACE: Entry = Entry(layout::FIRST_FREE);
@@ -36,6 +36,13 @@ fn judge() -> Result<(), Sigma0Error> {
     Err(Sigma0Error::Flow)
 }
 
+/// Logs why the nucleus refused what it never refuses if all is well, unless everybody would learn of a tainted caller by that.
+pub fn report(what: &str, error: Error) {
+    if CALLERS.caller_may(0).change {
+        log_about_program!("{what}: {error}");
+    }
+}
+
 /// The refusal of the nucleus as an error of this interface.
 fn reported(error: Error) -> Sigma0Error {
     match error {
@@ -47,7 +54,10 @@ fn reported(error: Error) -> Sigma0Error {
         Error::Reserved => Sigma0Error::Reserved,
         Error::BadArgument => Sigma0Error::BadRights,
         Error::WritableCode => Sigma0Error::WritableCode,
-        _ => Sigma0Error::Failed,
+        error => {
+            report("the nucleus", error);
+            Sigma0Error::Failed
+        }
     }
 }
 
@@ -55,7 +65,11 @@ fn draw(account: Entry, domain: Entry, address: u64, order: u64, rights: u64) ->
     if order > MAX_ORDER {
         return Err(Sigma0Error::BadSize);
     }
-    op::draw(Entry::SPECIAL, account, domain, address, order, rights).map_err(reported)
+    op::draw(Entry::SPECIAL, account, domain, address, order, rights).map_err(|error| match error {
+        Error::PeerDied | Error::Revoked if account == domain => Sigma0Error::Gone,
+        Error::PeerDied | Error::Revoked => Sigma0Error::AccountGone,
+        error => reported(error),
+    })
 }
 
 impl Sigma0Server for Service {
@@ -91,7 +105,10 @@ impl Sigma0Server for Service {
             if tickets::set_domain(badge, ticket, domain) { Ok(()) } else { Err(Sigma0Error::NotManaged) }
         });
         kept.inspect_err(|_| tickets::remove(domain))?;
-        equip(domain, ticket, heap).map_err(reported)
+        equip(domain, ticket, heap).map_err(|error| match error {
+            Error::Occupied => Sigma0Error::Equipped,
+            error => reported(error),
+        })
     }
 
     fn make_room(&self, badge: u64, tickets: u64) -> Result<(), Sigma0Error> {

@@ -5,14 +5,14 @@ use idl::{codes, interface};
 codes! {
     /// Why the source of memory refused.
     pub enum Sigma0Error {
-        1 AccountExhausted "the account has no frames left"
+        1 AccountExhausted "the account has no frames left: end what it pays for, or give it more (`account`)"
         2 NoFrames "no free block of this size"
         3 Occupied "something is mapped there already"
         4 BadAddress "not an address of user space"
         5 BadRights "a right that there is not"
         6 NotManaged "not a domain or an account that this caller handed over"
         7 Full "this caller has handed over as many domains and accounts as it may"
-        8 Failed "the nucleus refused it"
+        8 Failed "it could not be done: dmesg says why"
         9 NotAnAccount "not an account that may be drawn from"
         10 NotADomain "not a domain that may be changed"
         11 NotRoottask "only roottask may, before it starts others"
@@ -23,6 +23,8 @@ codes! {
         16 BadSize "larger than the largest block of memory"
         17 Gone "the caller does not run any more"
         18 AllGiven "others have handed over all accounts that there can be: end a program (ps, kill)"
+        19 AccountGone "the account was removed"
+        20 Equipped "the domain has portals to sigma0 already, or other entries in their places"
     }
 }
 
