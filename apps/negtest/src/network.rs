@@ -7,7 +7,7 @@ use core::net::{IpAddr, Ipv4Addr};
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use idl::{Delegate, Failure, Protocol};
-use protocols::net::SessionClient;
+use protocols::net::{DatagramsClient, SessionClient};
 use protocols::process::Force;
 use runtime::abi::{self, rights};
 use runtime::connection::Direct;
@@ -326,9 +326,29 @@ fn junk() -> Result<String, String> {
             return Err(format!("buffers of {pages:?} pages: {outcome:?}"));
         }
     }
+    let port = raw.datagrams(1, 0).map_err(text)?;
+    let port = Owned::new(port.into());
+    let port = DatagramsClient(Direct(port.entry()));
+    port.close().map_err(text)?;
+    if port.port() != Err(Failure::Refused(NetError::Closed)) {
+        return Err("a socket that was closed".to_string());
+    }
     raw.close().map_err(text)?;
+    if raw.datagrams(1, 0).err() != Some(Failure::Refused(NetError::NoSession)) {
+        return Err("a session that was closed".to_string());
+    }
+    // At once the account is missed, and later the session is gone.
+    let account = Owned::new(op::account_new(Entry::ACCOUNT, 16).map_err(text)?);
+    let orphan = sockets::NET.open(entry(account.entry(), rights::ALL)).map_err(text)?;
+    let orphan = Owned::new(orphan.into());
+    drop(account);
+    let orphan = SessionClient(Direct(orphan.entry())).datagrams(1, 0);
+    if orphan.err() != Some(Failure::Refused(NetError::NoSession)) {
+        return Err("a session whose account was removed".to_string());
+    }
     others_work()?;
-    Ok(format!("refused: {}; {}", NetError::NotAnAccount, NetError::NotASemaphore))
+    let errors = [NetError::NotAnAccount, NetError::NotASemaphore, NetError::Closed, NetError::NoSession];
+    Ok(format!("refused: {}", errors.map(idl::Code::text).join("; ")))
 }
 
 /// Ends a component.
@@ -348,7 +368,7 @@ fn kept() -> Result<String, String> {
             match Session::open().and_then(|session| session.listen(0, WEB, 1, (1, 1)).map(drop)) {
                 Err(KEPT) => refused += 1,
                 // It died, or is not there yet.
-                Err(Failure::Transport(_)) | Err(Failure::Refused(NetError::Closed)) => {}
+                Err(Failure::Transport(_) | Failure::Refused(NetError::NoSession)) => {}
                 outcome => return Err(format!("without {victim}: {outcome:?}")),
             }
             let _ = thread::sleep(MILLISECOND / 2);

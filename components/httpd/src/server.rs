@@ -24,7 +24,7 @@ const ACCEPTED_AT_ONCE: usize = 32;
 
 /// Whether this ends everything that came from the network.
 fn is_final(refusal: &Refusal) -> bool {
-    matches!(refusal, Failure::Transport(_) | Failure::Refused(NetError::Closed))
+    matches!(refusal, Failure::Transport(_) | Failure::Refused(NetError::Closed | NetError::NoSession))
 }
 
 /// Serves until the network dies; gives why.

@@ -11,6 +11,7 @@ use smoltcp::time::Duration;
 use smoltcp::wire::{DnsQueryType, Icmpv4Packet, Icmpv4Repr, Icmpv6Packet, Icmpv6Repr, IpAddress, Ipv6Address};
 
 use crate::demux::endpoint;
+use crate::failed;
 use crate::link::Medium;
 use crate::pages::Buffers;
 use crate::random;
@@ -221,7 +222,7 @@ impl Stack {
         let mut newborn = self.links.newborn(Medium::Ethernet, self.now());
         let dns = self.common.set.get_mut::<dns::Socket<'_>>(self.dns);
         let query = dns.start_query(newborn.context(), name, kind).map_err(|error| match error {
-            StartQueryError::NoFreeSlot => NetError::Full,
+            StartQueryError::NoFreeSlot => failed("a query", "no room for one more"),
             _ => NetError::BadName,
         })?;
         let number = self.add_other(session, token, Kind::Query(query, self.now()));

@@ -35,6 +35,8 @@ mod text;
 
 use alloc::string::{String, ToString};
 
+use protocols::net::NetError;
+
 runtime::entry!(main);
 
 fn main() -> u8 {
@@ -45,6 +47,12 @@ fn main() -> u8 {
             1
         }
     }
+}
+
+/// The refusal for an error that a client never meets if all is well. The log has the error.
+fn failed(what: &str, error: impl core::fmt::Display) -> NetError {
+    runtime::log_about_program!("{what}: {error}");
+    NetError::Failed
 }
 
 /// Bytes kept for calls that are under way when the account is exhausted, which the limits prevent.

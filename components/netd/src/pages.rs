@@ -15,6 +15,8 @@ use runtime::{Direct, Entry, op};
 use smoltcp::iface::{SocketHandle, SocketSet, SocketStorage};
 use smoltcp::socket::AnySocket;
 
+use crate::failed;
+
 /// Pages of one direction, at most.
 pub const MAX_PAGES: u64 = 4;
 /// Virtual pages of a pair of buffers.
@@ -59,7 +61,9 @@ impl Buffers {
                 let drawn = memory.draw_for(ticket, start + page * PAGE, order, MAP_READ | MAP_WRITE);
                 drawn.map_err(|error| match error {
                     Failure::Refused(Sigma0Error::AccountExhausted) => NetError::NoMemory,
-                    _ => NetError::Failed,
+                    // The session goes with it.
+                    Failure::Refused(Sigma0Error::AccountGone) => NetError::NoSession,
+                    error => failed("memory of a socket", error),
                 })?;
             }
         }

@@ -3,6 +3,7 @@
 
 use core::sync::atomic::{AtomicUsize, Ordering};
 
+use alloc::boxed::Box;
 use alloc::string::{String, ToString};
 use idl::{Delegate, Delegated, Input, Reply, Request};
 use protocols::net::{
@@ -22,7 +23,7 @@ use crate::socket::{Kind, Socket, Stage};
 use crate::stack::{self, Stack};
 use crate::tcp::SEGMENT;
 use crate::text;
-use crate::{client, limits};
+use crate::{client, failed, limits};
 
 /// Calls that are served at the same time; none waits for the network.
 const ACTIVATIONS: usize = 2;
@@ -116,10 +117,15 @@ impl Serve for Connection {
     }
 }
 
+/// The stack. It is open before anybody can call.
+fn there(stack: &mut Option<Box<Stack>>) -> Result<&mut Stack, NetError> {
+    stack.as_deref_mut().ok_or_else(|| failed("the stack", "not open yet"))
+}
+
 /// Runs `work` on the stack, and what follows from it.
 fn with<R>(work: impl FnOnce(&mut Stack) -> Result<R, NetError>) -> Result<R, NetError> {
     let mut guard = stack::lock();
-    let stack = guard.as_mut().ok_or(NetError::Closed)?;
+    let stack = there(&mut guard)?;
     stack.time = op::clock();
     let outcome = work(stack);
     stack.finish_call();
@@ -166,7 +172,7 @@ fn make(
 ) -> Result<Delegate, NetError> {
     let number = with(|stack| match stack.sessions.get_mut(session) {
         Some(_) => make(stack),
-        None => Err(NetError::Closed),
+        None => Err(NetError::NoSession),
     })?;
     Ok(service.mint(number))
 }
@@ -174,13 +180,13 @@ fn make(
 impl SessionServer for Session {
     fn notify(&self, badge: u64, semaphore: Delegated) -> Result<(), NetError> {
         let semaphore = Owned::new(semaphore.into());
-        with(|stack| stack.sessions.get_mut(badge).ok_or(NetError::Closed)?.set_semaphore(semaphore))
+        with(|stack| stack.sessions.get_mut(badge).ok_or(NetError::NoSession)?.set_semaphore(semaphore))
     }
 
     fn events(&self, badge: u64, into: &mut [u8]) -> Result<usize, NetError> {
         let mut guard = stack::lock();
-        let stack = guard.as_mut().ok_or(NetError::Closed)?;
-        let session = stack.sessions.get_mut(badge).ok_or(NetError::Closed)?;
+        let stack = there(&mut guard)?;
+        let session = stack.sessions.get_mut(badge).ok_or(NetError::NoSession)?;
         let mut bytes = 0;
         for place in into.chunks_exact_mut(EVENT_BYTES) {
             let Some(number) = session.next_changed() else { break };
@@ -226,7 +232,7 @@ impl SessionServer for Session {
 
     fn close(&self, badge: u64) -> Result<(), NetError> {
         with(|stack| {
-            stack.sessions.get_mut(badge).ok_or(NetError::Closed)?;
+            stack.sessions.get_mut(badge).ok_or(NetError::NoSession)?;
             stack.close_session(badge);
             Ok(())
         })
@@ -299,7 +305,7 @@ impl ConnectionServer for Connection {
     fn write(&self, badge: u64, bytes: Input<'_>) -> Result<usize, NetError> {
         let number = allowed(badge, MAY_WRITE)?;
         let mut guard = stack::lock();
-        let stack = guard.as_mut().ok_or(NetError::Closed)?;
+        let stack = there(&mut guard)?;
         let (flow, armed) = open(stack, number)?;
         if flow.stage == Stage::Connecting {
             *armed |= WRITABLE;

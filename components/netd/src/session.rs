@@ -9,6 +9,7 @@ use runtime::entry::Owned;
 use runtime::{Direct, Entry, op};
 
 use crate::client::{Client, Owner};
+use crate::failed;
 use crate::slots::Number;
 
 /// How long a client may take to set its semaphore, in nanoseconds.
@@ -45,10 +46,9 @@ impl Session {
         check(&account, Kind::Account, NetError::NotAnAccount)?;
         let handed = Delegate::entry(account.entry().0, rights::ALL);
         let ticket = Sigma0Client(Direct(Entry::SIGMA0)).manage_account(handed).map_err(|error| match error {
-            Failure::Refused(Sigma0Error::Full) => NetError::Full,
             Failure::Refused(Sigma0Error::AllGiven) => NetError::AllGiven,
             Failure::Refused(Sigma0Error::NotAnAccount) => NetError::NotAnAccount,
-            _ => NetError::Failed,
+            error => failed("the account of a session", error),
         })?;
         Ok(Self {
             client,

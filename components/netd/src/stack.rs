@@ -27,6 +27,7 @@ use smoltcp::wire::{
 
 use crate::client::{COMPONENTS, Client};
 use crate::demux::{self, Class, Key};
+use crate::failed;
 use crate::ingress_filter;
 use crate::limits::{self, Holders};
 use crate::link::{self, Ethernet, Link, Links, Loopback, Medium};
@@ -47,6 +48,8 @@ const ASK_AGAIN: core::ops::RangeInclusive<Duration> = Duration::from_millis(250
 const PAUSE_FOR_ROOM: u64 = 200_000;
 /// How long a driver that is not there is left alone.
 const PAUSE: u64 = 2_000_000;
+/// The limits of clients do not let their tables fill.
+const NO_MEMORY: &str = "no memory for one more";
 
 /// The counters.
 #[derive(Default)]
@@ -434,7 +437,7 @@ impl Stack {
     pub fn open_session(&mut self, session: Session) -> Result<Number, NetError> {
         let client = session.client;
         self.have_room(client, What::Session)?;
-        let number = self.sessions.insert(session).map_err(|_| NetError::Full)?;
+        let number = self.sessions.insert(session).map_err(|_| failed("a session", NO_MEMORY))?;
         self.holders.add(client, What::Session);
         Ok(number)
     }
@@ -457,7 +460,7 @@ impl Stack {
 
     /// The owner of the session, with the account's ticket, if it may have one more of these.
     pub fn claim(&mut self, session: Number, what: What) -> Result<(Client, u64), NetError> {
-        let session = self.sessions.get(session).ok_or(NetError::Closed)?;
+        let session = self.sessions.get(session).ok_or(NetError::NoSession)?;
         let (client, ticket) = (session.client, session.ticket);
         self.have_room(client, what)?;
         Ok((client, ticket))
@@ -467,7 +470,7 @@ impl Stack {
     pub fn insert(&mut self, socket: Socket) -> Result<Number, NetError> {
         let (client, what) = (socket.client, socket.kind.what());
         self.holders.check(client, what)?;
-        let number = self.sockets.insert(socket).map_err(|_| NetError::Full)?;
+        let number = self.sockets.insert(socket).map_err(|_| failed("a socket", NO_MEMORY))?;
         self.holders.add(client, what);
         Ok(number)
     }

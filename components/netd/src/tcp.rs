@@ -379,7 +379,7 @@ impl Stack {
 
     /// Puts a socket in, armed for reading.
     pub fn add(&mut self, session: Number, token: u32, kind: Kind) -> Result<Number, NetError> {
-        let client = self.sessions.get(session).ok_or(NetError::Closed)?.client;
+        let client = self.sessions.get(session).ok_or(NetError::NoSession)?.client;
         self.insert(Socket { session, client, token, armed: READABLE, pending: 0, kind })
     }
 

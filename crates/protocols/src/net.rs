@@ -30,7 +30,7 @@ codes! {
     /// Why the network refused.
     pub enum NetError {
         1 InUse "somebody has this port"
-        2 Closed "the socket or session is closed"
+        2 Closed "the socket is closed"
         3 Full "all that programs can have of these are taken: end one (netstat shows whose)"
         4 BadAddress "not an address that this can be done with"
         5 Reset "the other side broke the connection off"
@@ -38,13 +38,13 @@ codes! {
         7 Unreachable "no way there"
         8 TimedOut "the other side does not answer"
         9 Refused "the other side refused"
-        10 NoMemory "the session's account is exhausted"
+        10 NoMemory "the session's account is exhausted: close sockets, or give it more (`account`)"
         11 TooLong "more than a datagram holds"
         12 NotFound "no such name"
         13 NotAllowed "this entry of the socket may not do it"
         14 BadName "not a name that can be asked for"
         15 BadSize "the buffers of a connection have 1 to 4 pages each way"
-        16 Failed "sigma0 gives no memory for it"
+        16 Failed "it could not be done: dmesg says why"
         17 NoPort "no free port was found"
         18 TooMany "the caller has as many of these as it may have: close one"
         19 NotAnAccount "not an account that can be charged"
@@ -53,6 +53,7 @@ codes! {
         22 Kept "the port is kept for components"
         23 AllGiven "others have handed over all accounts that there can be: end a program (ps, kill)"
         24 NoNameServer "no name server is known: ifconfig shows what DHCP gave"
+        25 NoSession "the session is closed: open another one"
     }
 }
 
