@@ -557,6 +557,8 @@ fn late() -> Result<String, String> {
     let ended = Owned::new(op::semaphore_new(Entry::ACCOUNT, 0).map_err(|error| error.to_string())?);
     killed.notify(Delegate::entry(ended.entry().0, ALL_RIGHTS)).map_err(text)?;
     killed.kill().map_err(text)?;
+    // Whether it is dead, being buried, or has ended by now.
+    killed.kill().map_err(text)?;
     op::p(ended.entry(), runtime::abi::NEVER).map_err(|error| error.to_string())?;
     expect("a start after its end", killed.start(), ProcessError::HasEnded)?;
     killed.wait().map_err(text)?;

@@ -23,7 +23,7 @@ use runtime::server::Service;
 use runtime::sync::{Mutex, Once};
 use runtime::{message, table};
 
-use crate::file::Source;
+use crate::file::{Source, unreadable};
 use crate::labels::{failed, log_for_caller};
 use crate::window;
 
@@ -246,7 +246,7 @@ impl Child {
         let mut head = HEAD.lock();
         let length = source.read(0, &mut head[..])?;
         let program = Program::parse(&head[..length], source.bytes(), MACHINE).map_err(|error| {
-            log_for_caller!("{}: {error}", launch.name);
+            log_for_caller!("{}: {error}", source.path());
             ProcessError::NotAProgram
         })?;
         let account = Owned::new(account(limits)?);
@@ -303,7 +303,7 @@ impl Child {
                         let length = (contents.file.end - contents.file.start) as usize;
                         let place = &mut bytes[contents.at..contents.at + length];
                         if source.read(contents.file.start, place)? != length {
-                            return Err(ProcessError::Unreadable);
+                            return Err(unreadable(source.path(), "it became shorter while it was read"));
                         }
                     }
                     Ok(())

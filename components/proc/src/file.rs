@@ -48,6 +48,11 @@ impl<'a> Source<'a> {
         Ok(Self { file, bytes: image.size })
     }
 
+    /// Its path.
+    pub fn path(&self) -> &str {
+        self.file.0.source().path
+    }
+
     /// Its length.
     pub fn bytes(&self) -> u64 {
         self.bytes
@@ -60,14 +65,15 @@ impl<'a> Source<'a> {
             match self.file.read(offset + done as u64, &mut into[done..]) {
                 Ok(0) => break,
                 Ok(count) => done += count,
-                Err(error) => return Err(unreadable("program", error)),
+                Err(error) => return Err(unreadable(self.path(), error)),
             }
         }
         Ok(done)
     }
 }
 
-fn unreadable(path: &str, error: Failure<FileError>) -> ProcessError {
+/// The refusal for a program that cannot be read, or not to its end. The log has the cause, if the caller may add a line.
+pub fn unreadable(path: &str, error: impl core::fmt::Display) -> ProcessError {
     log_for_caller!("{path}: {error}");
     ProcessError::Unreadable
 }

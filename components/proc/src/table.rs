@@ -338,12 +338,13 @@ pub fn compartments(number: u64) -> Result<Vec<u64>, ProcessError> {
 
 fn end(state: &State) -> Result<(), ProcessError> {
     match state {
-        State::Running(child) => op::domain_kill(child.domain.entry(), 0).map_err(|error| match error {
-            abi::Error::Revoked => ProcessError::NoSuchProcess,
-            error => labels::failed("the nucleus", error),
-        }),
-        State::Starting => Err(ProcessError::NoSuchProcess),
-        State::Ended(..) => Ok(()),
+        State::Running(child) => match op::domain_kill(child.domain.entry(), 0) {
+            // The domain has just died.
+            Ok(()) | Err(abi::Error::PeerDied | abi::Error::Revoked) => Ok(()),
+            Err(error) => Err(labels::failed("the nucleus", error)),
+        },
+        // What is left of it is being taken away: a program that is being loaded has no entry yet, nor a domain in the table.
+        State::Starting | State::Ended(..) => Ok(()),
     }
 }
 
