@@ -368,7 +368,7 @@ pub fn kill(asks: u16, domain: u64, force: Force) -> Result<(), ParentError> {
         if entry == Entry::DOMAIN {
             fail("roottask was killed");
         }
-        op::domain_kill(entry, 0).map_err(|_| ParentError::NoSuchComponent)?;
+        op::domain_kill(entry, 0).map_err(not_killed)?;
         fail(SIGMA0_DIED);
     }
     let mut running = RUNNING.lock();
@@ -384,11 +384,22 @@ pub fn kill(asks: u16, domain: u64, force: Force) -> Result<(), ParentError> {
         _ => return Err(ParentError::Essential),
     }
     let victim = &mut running[place];
-    op::domain_kill(victim.domain, 0).map_err(|_| ParentError::NoSuchComponent)?;
+    op::domain_kill(victim.domain, 0).map_err(not_killed)?;
     victim.life.is_killed = true;
     match component.filter(|component| component.restart == Restart::Reboot) {
         Some(component) => fail(&format!("{} died", component.name)),
         None => Ok(()),
+    }
+}
+
+/// Why a domain could not be killed: it is dead already, or for a cause that the log has.
+fn not_killed(error: abi::Error) -> ParentError {
+    match error {
+        abi::Error::PeerDied | abi::Error::Revoked => ParentError::NoSuchComponent,
+        error => {
+            runtime::log!("a component is not killed: {error}");
+            ParentError::Failed
+        }
     }
 }
 

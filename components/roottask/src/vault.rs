@@ -76,7 +76,7 @@ impl Vault {
         unsafe { op::map(domain, address_of(self.component, index), address, 0, MAP_READ | MAP_WRITE) }.map_err(
             |error| match error {
                 abi::Error::AccountExhausted | abi::Error::NoFrames => VaultError::NoTables,
-                abi::Error::Revoked => VaultError::Gone,
+                abi::Error::PeerDied | abi::Error::Revoked => VaultError::Gone,
                 abi::Error::Occupied => VaultError::Occupied,
                 abi::Error::BadAddress | abi::Error::NotAligned | abi::Error::Reserved => VaultError::BadAddress,
                 error => failed(error),
