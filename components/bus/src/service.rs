@@ -88,7 +88,7 @@ fn give(domain: Entry, source: u64, address: u64, pages: u64) -> Result<(), BusE
             abi::Error::AccountExhausted | abi::Error::NoFrames => BusError::NoRoom,
             abi::Error::BadAddress | abi::Error::NotAligned | abi::Error::Reserved => BusError::BadAddress,
             abi::Error::Occupied => BusError::Occupied,
-            abi::Error::Revoked => BusError::Gone,
+            abi::Error::PeerDied | abi::Error::Revoked => BusError::Gone,
             error => failed("memory of a driver", error),
         })?;
     }
@@ -104,7 +104,10 @@ impl State {
         let (number, Found { function, configuration }) = place.ok_or(BusError::NotFound)?;
         function.set(Activity::Answers);
         let line = function.line(configuration);
-        let interrupt = line.and_then(|line| op::machine_interrupt(Entry::SPECIAL, line).ok());
+        let interrupt = line.and_then(|line| {
+            let made = op::machine_interrupt(Entry::SPECIAL, line);
+            made.inspect_err(|error| runtime::log!("{}: interrupt line {line}: {error}", function.place())).ok()
+        });
         let space = FREE_START + self.taken.len() as u64 * SPACE;
         let device = Device {
             number,
