@@ -49,7 +49,7 @@ fn node_of(badge: u64) -> Node {
     }
 }
 
-fn refusal(error: Error) -> FileError {
+pub fn refusal(error: Error) -> FileError {
     match error {
         Error::NotFound => FileError::NotFound,
         Error::Exists => FileError::Exists,

@@ -31,7 +31,7 @@ use runtime::entry::Entry;
 use runtime::op;
 use runtime::server::{self, Serve};
 
-use crate::files::{COMPARTMENT_NAMES, FileSystem, Files, TREE};
+use crate::files::{COMPARTMENT_NAMES, FileSystem, Files, TREE, refusal};
 use crate::memory::Memory;
 
 runtime::entry!(main);
@@ -110,7 +110,7 @@ fn start() -> Result<(), String> {
         None => &[],
     };
     let memory = Memory::open(archive).map_err(|error| error.to_string())?;
-    let (mut tree, _) = Tree::open(memory, 0).map_err(|error| alloc::format!("no room for a tree: {error:?}"))?;
+    let (mut tree, _) = Tree::open(memory, 0).map_err(|error| alloc::format!("no tree: {}", refusal(error)))?;
     if tree.note() == IMPORTED {
         runtime::log!("the tree is as it was");
     } else {
@@ -162,7 +162,7 @@ fn import(tree: &mut Tree<Memory>, archive: &[u8]) {
         };
         match result {
             Ok(()) | Err(Error::Exists) => files += 1,
-            Err(error) => runtime::log!("{name} is not imported: {error:?}"),
+            Err(error) => runtime::log!("{name} is not imported: {}", refusal(error)),
         }
     }
     runtime::log!("{files} files from the boot archive");
@@ -170,7 +170,7 @@ fn import(tree: &mut Tree<Memory>, archive: &[u8]) {
 
 /// Makes the directories of the system, in a compartment of their own at level 0: new nodes there join it.
 fn protect(tree: &mut Tree<Memory>) -> Result<(), String> {
-    let text = |error: Error| alloc::format!("{error:?}");
+    let text = |error: Error| refusal(error).to_string();
     // An instance before us may have protected some.
     let mut system = 0;
     for name in PROTECTED {
@@ -189,7 +189,7 @@ fn protect(tree: &mut Tree<Memory>) -> Result<(), String> {
 
 /// Makes the directories of the compartments that the description declares. An instance before us may have made some: the handles are the same.
 fn declare(tree: &mut Tree<Memory>) -> Result<(), String> {
-    let text = |error: Error| alloc::format!("{error:?}");
+    let text = |error: Error| refusal(error).to_string();
     let system = directory(tree, PROTECTED[0]).and_then(|node| tree.compartment(node)).map_err(text)?;
     let mut outcome = Ok(());
     let make = |record: Record<'_>| {
