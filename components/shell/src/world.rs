@@ -294,7 +294,7 @@ fn cause(ended: u64) -> String {
         }
         status::PAGE_FAULT => "page fault: nothing is mapped there, or not with that right".into(),
         status::STACK_OVERFLOW => "stack overflow".into(),
-        status::NO_ROOM => "its account has no room for a page that it needs".into(),
+        status::NO_ROOM => "its account has no room for a page that it needs: give it a larger one (`account`)".into(),
         ended if (status::KILLED..status::EXCEPTION).contains(&ended) => "killed".into(),
         ended => alloc::format!("cause {ended:#x}"),
     }

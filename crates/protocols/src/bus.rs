@@ -7,7 +7,7 @@ codes! {
     pub enum BusError {
         1 NotFound "no such device that no driver has"
         2 NotClaimed "no device was claimed"
-        3 NoMemory "the bus has no memory left"
+        3 NoMemory "bus has no memory left: give it a larger `account` in the system description"
         4 BadAddress "not an address at which the driver can have pages"
         5 NoInterrupt "the device has no interrupt line of its own"
         6 NotAllowed "a device needs a portal from the system description"

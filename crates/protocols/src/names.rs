@@ -28,13 +28,13 @@ codes! {
     pub enum NamesError {
         1 NotFound "no service of this name"
         2 BadName "not a valid service name"
-        3 Full "too many shapes of portals"
+        3 Full "there are as many shapes of portals as there can be: end a component that made some"
         4 Gone "the service is not there at present"
         5 NotAllowed "only roottask gives and takes names: publish through your parent"
         6 BadSpecification "no portals are made of this specification: dmesg says why"
         7 NoShape "there is no shape of this specification, and none is made for programs"
         8 Confined "not on the list of what this program may reach"
-        9 NoMemory "no memory is left for names and shapes"
+        9 NoMemory "the name service has no memory left: give it a larger `account` in the system description"
         10 Flow "a tainted component gets only the shapes that everybody knows"
     }
 }

@@ -6,7 +6,7 @@ use idl::{codes, interface};
 codes! {
     /// Why the vault refused.
     pub enum VaultError {
-        1 NoMemory "the vault has no memory left"
+        1 NoMemory "the vault has no memory left: give it more (`vault` in the system description)"
         2 BadAddress "not the address of a page"
         3 TooMany "the vault has no page of this index"
         4 NoSuchPage "there is no such page"

@@ -232,7 +232,9 @@ pub fn status(status: u64) -> String {
         }
         info::status::PAGE_FAULT => "page fault: nothing is mapped there, or not with that right".into(),
         info::status::STACK_OVERFLOW => "stack overflow".into(),
-        info::status::NO_ROOM => "its account has no room for a page that it needs".into(),
+        info::status::NO_ROOM => {
+            "its account has no room for a page that it needs: give it a larger one (`account`)".into()
+        }
         other => alloc::format!("cause {other:#x}"),
     }
 }
