@@ -43,7 +43,10 @@ impl ServeWord for Pager {
         if is_guard(address) {
             return STACK_OVERFLOW;
         }
-        let Some(domain) = tickets::managed(badge) else { return GIVE_UP };
+        let Some(domain) = tickets::managed(badge) else {
+            report("a page fault", "its domain's ticket was given back");
+            return GIVE_UP;
+        };
         match op::draw(Entry::SPECIAL, domain, domain, address, 0, MAP_READ | MAP_WRITE) {
             // Another thread of the domain may have been faster.
             Ok(()) | Err(Error::Occupied) => RESUME,

@@ -36,8 +36,8 @@ fn judge() -> Result<(), Sigma0Error> {
     Err(Sigma0Error::Flow)
 }
 
-/// Logs why the nucleus refused what it never refuses if all is well, unless everybody would learn of a tainted caller by that.
-pub fn report(what: &str, error: Error) {
+/// Logs the cause of what never happens if all is well, unless everybody would learn of a tainted caller by that.
+pub fn report(what: &str, error: impl core::fmt::Display) {
     if CALLERS.caller_may(0).change {
         log_about_program!("{what}: {error}");
     }
