@@ -26,15 +26,21 @@ pub const OPTION: &str = "--peer";
 /// Peers that there can be: with this program, as many domains as a ring has.
 pub const MOST: usize = 31;
 /// Frames that the first peer may have, and each other one: fewer than is usual, so that there can be so many.
-const FRAMES: [u64; 2] = [132, 112];
+const FRAMES: [u64; 2] = [144, 112];
 /// Calls that are served at the same time.
 const ACTIVATIONS: usize = 2;
 
 codes! {
     /// Why the peer refused.
     pub enum PeerError {
-        1 Failed "the nucleus refused"
+        1 Failed "the nucleus refused: the log has its error"
     }
+}
+
+/// The refusal for an error of the nucleus, which the log has.
+fn failed(error: impl core::fmt::Display) -> PeerError {
+    runtime::log!("the peer: {error}");
+    PeerError::Failed
 }
 
 /// The size of a port of the benchmarks.
@@ -285,33 +291,33 @@ impl Serve for Server {
 
 impl PeerServer for Server {
     fn short(&self, _badge: u64) -> Result<Delegate, PeerError> {
-        let service = server::short_service::<Sum>().map_err(|_| PeerError::Failed)?;
+        let service = server::short_service::<Sum>().map_err(failed)?;
         Ok(Delegate::mint(service.0, SHORT_BADGE))
     }
 
     fn window(&self, _badge: u64) -> Result<Delegate, PeerError> {
-        let service = server::short_window_service::<Sum>().map_err(|_| PeerError::Failed)?;
+        let service = server::short_window_service::<Sum>().map_err(failed)?;
         Ok(Delegate::mint(service.0, SHORT_BADGE))
     }
 
     fn keeper(&self, _badge: u64) -> Result<Delegate, PeerError> {
-        let service = server::window_service::<Keeps>().map_err(|_| PeerError::Failed)?;
+        let service = server::window_service::<Keeps>().map_err(failed)?;
         KEPT.lock().resize(window::SLOT_BYTES, 0);
         Ok(Delegate::mint(service.0, 0))
     }
 
     fn torn(&self, _badge: u64) -> Result<Delegate, PeerError> {
-        let service = pages::torn_service().map_err(|_| PeerError::Failed)?;
+        let service = pages::torn_service().map_err(failed)?;
         Ok(Delegate::mint(service.0, 0))
     }
 
     fn asks(&self, _badge: u64) -> Result<Delegate, PeerError> {
-        let service = server::word_service::<asked::Asks>().map_err(|_| PeerError::Failed)?;
+        let service = server::word_service::<asked::Asks>().map_err(failed)?;
         Ok(Delegate::mint(service.0, 0))
     }
 
     fn label(&self, _badge: u64) -> Result<u64, PeerError> {
-        asked::made().map(|label| label.0 as u64).map_err(|_| PeerError::Failed)
+        asked::made().map(|label| label.0 as u64).map_err(failed)
     }
 
     fn refuse(&self, _badge: u64, handle: u64) -> Result<(), PeerError> {
@@ -320,7 +326,7 @@ impl PeerServer for Server {
     }
 
     fn taint(&self, _badge: u64, count: u64) -> Result<(), PeerError> {
-        asked::taint(0, count).map_err(|_| PeerError::Failed)
+        asked::taint(0, count).map_err(failed)
     }
 
     fn leave(&self, _badge: u64) -> Result<(), PeerError> {
@@ -328,15 +334,15 @@ impl PeerServer for Server {
     }
 
     fn block(&self, _badge: u64) -> Result<Delegate, PeerError> {
-        let service = server::all_words_service::<Turns>().map_err(|_| PeerError::Failed)?;
+        let service = server::all_words_service::<Turns>().map_err(failed)?;
         Ok(Delegate::mint(service.0, 0))
     }
 
     fn link(&self, badge: u64, number: u64) -> Result<Delegate, PeerError> {
         let Some(before) = (number as usize).checked_sub(1) else { return self.short(badge) };
         let next = PEERS.get(before).ok_or(PeerError::Failed)?.link(before as u64);
-        NEXT.store(Entry::from(next.map_err(|_| PeerError::Failed)?).0, Ordering::Relaxed);
-        let service = server::short_service::<Link>().map_err(|_| PeerError::Failed)?;
+        NEXT.store(Entry::from(next.map_err(failed)?).0, Ordering::Relaxed);
+        let service = server::short_service::<Link>().map_err(failed)?;
         Ok(Delegate::mint(service.0, LINK_BADGE))
     }
 
@@ -345,7 +351,7 @@ impl PeerServer for Server {
     }
 
     fn place(&self, _badge: u64) -> Result<u64, PeerError> {
-        table::allocate().map(|entry| entry.0 as u64).map_err(|_| PeerError::Failed)
+        table::allocate().map(|entry| entry.0 as u64).map_err(failed)
     }
 
     fn relay(&self, _badge: u64, count: u64, end: u64) -> Result<(), PeerError> {
@@ -362,7 +368,7 @@ impl PeerServer for Server {
     }
 
     fn words(&self, _badge: u64) -> Result<Delegate, PeerError> {
-        let service = server::word_service::<Sum>().map_err(|_| PeerError::Failed)?;
+        let service = server::word_service::<Sum>().map_err(failed)?;
         Ok(Delegate::mint(service.0, 0))
     }
 
@@ -394,7 +400,7 @@ impl PeerServer for Server {
     }
 
     fn port(&self, _badge: u64, back: Delegated) -> Result<Delegate, PeerError> {
-        let own = Port::new(Entry::OWN, PORT, None, None, 0).map_err(|_| PeerError::Failed)?;
+        let own = Port::new(Entry::OWN, PORT, None, None, 0).map_err(failed)?;
         let there = Delegate::entry(own.entry().0, rights::WRITE | rights::COPY);
         *PORTS.lock() = Some((own, Entry::from(back)));
         Ok(there)
@@ -453,7 +459,7 @@ pub fn sum(bytes: &[u8]) -> u64 {
 }
 
 fn run(count: u64, work: fn(usize)) -> Result<(), PeerError> {
-    Thread::start(work, count as usize).map(drop).map_err(|_| PeerError::Failed)
+    Thread::start(work, count as usize).map(drop).map_err(failed)
 }
 
 /// Is the peer of this number.
