@@ -162,6 +162,8 @@ pub const OTHERS: &[(&str, Flow, &[&str])] = &[
             "a call in flight to a domain that is tainted then",
             "a call to an owner while its caller taints itself: without and with a window, to a dead one; while a message taints it: without and with a window; while one makes it an owner",
             "to be tainted as the handler of exceptions accepts, and as it does not",
+            "a call in flight to a domain that taints itself and is killed, or removed, meanwhile",
+            "a refused change whose last steps another thread does, which then removes the cause",
         ],
     ),
     (

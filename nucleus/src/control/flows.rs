@@ -67,23 +67,29 @@ pub fn judge_domain(by: Ref<Activation>, entry: Ref<Entry>, other: Ref<Domain>) 
     Ok(())
 }
 
-/// The same, by whatever leads to the other domain: no verdict is cached.
-pub fn judge_pair(by: Ref<Activation>, other: Ref<Domain>) -> Result<(), Stop> {
-    judge_by(by, other, OPEN)
+/// Judges an operation that is over in the step of the verdict, with the present labels of the other domain. A change of these goes on
+/// meanwhile: else one change after the other would put the operation off. No verdict is cached.
+pub fn judge_at_once(by: Ref<Activation>, other: Ref<Domain>) -> Result<(), Stop> {
+    go_on(by)?;
+    judge_present(by, other, OPEN)
 }
 
-/// The same, by a portal with this label.
+/// Judges a flow to another domain by a portal with this label, and back.
 #[inline(never)]
 fn judge_by(by: Ref<Activation>, other: Ref<Domain>, portal: Label) -> Result<(), Stop> {
-    let own = by.domain;
     go_on(by)?;
     if let Some(labelled) = pending(other) {
-        if matches!(advance(other, labelled), Err(Stop::Refused(_))) {
-            // The initiator notices on its next step.
-            give_up(other, labelled);
+        if let Err(Stop::Refused(error)) = advance(other, labelled) {
+            give_up_anothers(other, labelled, error);
         }
         return Err(Stop::Repeat);
     }
+    judge_present(by, other, portal)
+}
+
+/// The same, with the other's present labels.
+fn judge_present(by: Ref<Activation>, other: Ref<Domain>, portal: Label) -> Result<(), Stop> {
+    let own = by.domain;
     let labels = own.labels();
     let judged = if own == other { Admission::Admitted } else { admit(own, &labels, &other.labels(), portal)? };
     act_on(by, judged, Against::Domain(other))
@@ -93,7 +99,7 @@ fn judge_by(by: Ref<Activation>, other: Ref<Domain>, portal: Label) -> Result<()
 /// shows nothing new to its remover: it is a flow to that domain only.
 pub fn judge_end(by: Ref<Activation>, other: Ref<Domain>) -> Result<(), Stop> {
     if !other.is_dead() {
-        return judge_pair(by, other);
+        return judge_at_once(by, other);
     }
     go_on(by)?;
     let own = by.domain;
@@ -128,6 +134,10 @@ pub fn go_on(by: Ref<Activation>) -> Result<(), Stop> {
         Some(labelled) => {
             let _ = advance_with(by, labelled)?;
             Err(Stop::Repeat)
+        }
+        None if by.changes.get() == Changes::Refused => {
+            forget_change(by);
+            Err(Error::Flow.into())
         }
         None => Ok(()),
     }
@@ -244,8 +254,13 @@ pub fn change_step(by: Ref<Activation>, only_allows: bool, make: Make<'_>) -> Re
         return Ok(Change::Goes);
     }
     // Others may have changed the labels again since.
-    if by.changes.get() == Changes::Made {
-        return Ok(Change::Done);
+    match by.changes.get() {
+        Changes::Made => return Ok(Change::Done),
+        Changes::Refused => {
+            forget_change(by);
+            return Err(Error::Flow);
+        }
+        Changes::Nothing | Changes::Raise | Changes::Own => {}
     }
     if let Some(labelled) = pending(domain) {
         return advance_with(by, labelled);
@@ -327,10 +342,14 @@ fn advance_with(by: Ref<Activation>, labelled: Ref<Labelled>) -> Result<Change, 
     match advance(by.domain, labelled) {
         Ok(()) if by.thread.get().is_none() => Ok(Change::Cut),
         Ok(()) | Err(Stop::Repeat) => Ok(Change::Goes),
-        Err(Stop::Refused(error)) => {
+        Err(Stop::Refused(error)) if is_own => {
             give_up(by.domain, labelled);
-            by.changes.set(Changes::Nothing);
-            if is_own { Err(error) } else { Ok(Change::Goes) }
+            forget_change(by);
+            Err(error)
+        }
+        Err(Stop::Refused(error)) => {
+            give_up_anothers(by.domain, labelled, error);
+            Ok(Change::Goes)
         }
     }
 }
@@ -631,8 +650,7 @@ fn may_call(payer: Ref<Domain>, from: &Labels, to: &Labels, portal: Label) -> Re
 
 /// Ends the change: the new labels forbid nothing in flight.
 fn end(domain: Ref<Domain>, labelled: Ref<Labelled>, next: Labels) {
-    let by = labelled.stage.get().by;
-    if let Some(begun) = activation_from(domain, by).filter(|activation| activation.number == by) {
+    if let Some(begun) = initiator(domain, labelled) {
         // Unless it does something else by now.
         begun.changes.update(|changes| if changes == Changes::Own { Changes::Made } else { changes });
     }
@@ -654,6 +672,22 @@ pub fn stop_changing(domain: Ref<Domain>) {
     if let Some(labelled) = pending(domain) {
         give_up(domain, labelled);
     }
+}
+
+/// The activation that began the change.
+fn initiator(domain: Ref<Domain>, labelled: Ref<Labelled>) -> Link<Activation> {
+    let by = labelled.stage.get().by;
+    activation_from(domain, by).filter(|activation| activation.number == by)
+}
+
+/// Gives up a change in whose step another activation than its initiator was refused. The initiator must not begin it again: then others could
+/// put its refusal off for ever.
+fn give_up_anothers(domain: Ref<Domain>, labelled: Ref<Labelled>, error: Error) {
+    let begun = initiator(domain, labelled).filter(|begun| begun.changes.get() != Changes::Nothing);
+    if let Some(begun) = begun.filter(|_| error == Error::Flow) {
+        begun.changes.set(Changes::Refused);
+    }
+    give_up(domain, labelled);
 }
 
 /// Drops the change: the labels stay.

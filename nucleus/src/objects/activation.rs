@@ -76,6 +76,8 @@ pub enum Changes {
     Own = 2,
     /// The requested change is complete.
     Made = 3,
+    /// Another thread did the step in which the change was refused.
+    Refused = 4,
 }
 
 /// In `receive_state`: the receive was woken. If it waits again it is the first of its priority.

@@ -86,11 +86,29 @@ impl Operands {
     /// A domain operand: 0 = the caller's own.
     #[inline(always)]
     pub fn domain(&self, word: usize, rights: u8) -> Result<Ref<Domain>, Stop> {
+        self.domain_by(word, rights, Self::judged)
+    }
+    /// The same for a domain that the operation ends in the same step: see [`flows::judge_at_once`].
+    pub fn ending_domain(&self, word: usize, rights: u8) -> Result<Ref<Domain>, Stop> {
+        self.domain_by(word, rights, |operands, _, domain| {
+            if operands.own().labelled().or(domain.labelled()).is_some() {
+                flows::judge_at_once(operands.0, domain)?;
+            }
+            Ok(domain)
+        })
+    }
+    #[inline(always)]
+    fn domain_by(
+        &self,
+        word: usize,
+        rights: u8,
+        judged: impl Fn(&Self, Ref<Entry>, Ref<Domain>) -> Result<Ref<Domain>, Stop>,
+    ) -> Result<Ref<Domain>, Stop> {
         if self.word(word) == 0 {
             return Ok(self.own());
         }
         let entry = self.entry(word, Kind::Domain, rights)?;
-        let domain = self.judged(entry, entry.object().ok_or(Error::WrongKind)?)?;
+        let domain = judged(self, entry, entry.object().ok_or(Error::WrongKind)?)?;
         if domain.is_dead() { Err(Error::PeerDied.into()) } else { Ok(domain) }
     }
     /// Judges the use of an object with this label.

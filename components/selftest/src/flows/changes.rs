@@ -5,7 +5,7 @@ use core::sync::atomic::Ordering;
 use abi::layout::{ARCHIVE, EXCEPTION, FREE_START};
 use abi::level::{ONE, STAR, THREE, TWO, ZERO};
 use abi::op::{self as numbers, OperandKind};
-use abi::rights::{MAP_READ, MAP_WRITE, WRITE};
+use abi::rights::{MAP_READ, MAP_WRITE, READ, UNMAP_SELF, WRITE};
 use abi::{Control, NEVER};
 use alloc::format;
 use alloc::string::String;
@@ -359,6 +359,76 @@ pub fn both_change(world: &World) -> Outcome<String> {
         op::v(gate.entry()).map_err(text)?;
     }
     Ok(format!("{goes_on} of {TIMES} go on"))
+}
+
+/// A change of a domain whose table has so many entries takes longer than this, in nanoseconds.
+const MANY_ENTRIES: usize = 40_000;
+const PART_OF_IT: u64 = 300_000;
+/// Frames for such a table.
+const FOR_TABLE: u64 = 1_000;
+
+/// The same child with a large table.
+fn with_large_table(child: Child) -> Outcome<Child> {
+    let last = Entry(MANY_ENTRIES);
+    op::entry_copy(Entry::OWN, Entry::ACCOUNT, child.domain.entry(), last, READ).map_err(text)?;
+    Ok(child)
+}
+
+/// A domain taints itself, which takes long, and is killed meanwhile, or removed. Whoever called it sees that, and not the taint.
+pub fn ended_meanwhile(world: &World) -> Outcome<String> {
+    let mut ends = Vec::new();
+    for is_killed in [true, false] {
+        let account = Owned::new(op::account_new(Entry::OWN, FOR_TABLE).map_err(text)?);
+        let (_account, client) = world.paid_child(Side::Usual)?;
+        let callee = with_large_table(world.child(Side::Usual, &account).map_err(text)?)?;
+        let gate = Owned::new(op::semaphore_new(Entry::OWN, 0).map_err(text)?);
+        let (_service, portal) = callee.portal_for(&client).map_err(text)?;
+        let its = callee.give(gate.entry()).map_err(text)?.0 as u64;
+        STEPS.set_steps(0, &[on_semaphore(portal, [SLEEP, its, 0, 0, 0, 0])]);
+        STEPS.set_steps(256, &[taint(world)]);
+        let _calls = client.start(Program::Steps(0)).map_err(text)?;
+        runtime::thread::sleep(20_000_000).map_err(text)?;
+        let _taints = callee.start(Program::Steps(256)).map_err(text)?;
+        runtime::thread::sleep(PART_OF_IT).map_err(text)?;
+        if is_killed {
+            op::domain_kill(callee.domain.entry(), 0).map_err(text)?;
+        }
+        drop(callee);
+        ends.push(status_of(&client)?);
+    }
+    Ok(named(&ends))
+}
+
+/// A tainted domain that sees a tainted page wants to accept that taint no more, which takes long. Another thread of it does the last
+/// steps, before it may do something else, and then unmaps the page.
+pub fn refused_by_another(world: &World) -> Outcome<String> {
+    const OURS: u64 = FREE_START + 0x1300_0000;
+    let tainted = world.account(Side::Tainted).map_err(text)?;
+    let account = Owned::new(op::account_new(Entry::OWN, FOR_TABLE).map_err(text)?);
+    let child = with_large_table(world.child(Side::Tainted, &account).map_err(text)?)?;
+    op::draw(raw::MEMORY, tainted.entry(), Entry::OWN, OURS, 0, MAP_READ | MAP_WRITE).map_err(text)?;
+    let to = child.domain.entry().0 as u64;
+    raw::call(numbers::MAP, [to, OURS, PLACE, 0, MAP_READ, 0]).map_err(text)?;
+    let semaphore = |count| op::semaphore_new(tainted.entry(), count).map(Owned::new).map_err(text);
+    let (never, gate) = (semaphore(0)?, semaphore(1)?);
+    let waited = child.give(never.entry()).map_err(text)?;
+    let wait = |until| on_semaphore(waited, [numbers::P, until, 0, 0, 0, 0]);
+    let callee = world.child(Side::Tainted, &tainted).map_err(text)?;
+    let (_service, portal) = callee.portal_for(&child).map_err(text)?;
+    let its = callee.give(gate.entry()).map_err(text)?.0 as u64;
+    let call = on_semaphore(portal, [SLEEP, its, 0, 0, 0, 0]);
+    let meets = op::clock() + 3_000_000;
+    let change = operation(numbers::LABEL, [numbers::LABEL_RECEIVE, world.handle, TWO, 0, 0, 0]);
+    STEPS.set_steps(0, &[wait(meets - PART_OF_IT), change]);
+    let unmaps = operation(numbers::UNMAP, [0, PLACE, 0, MAP_READ | UNMAP_SELF, 0, 0]);
+    STEPS.set_steps(256, &[wait(meets), call, unmaps, wait(NEVER)]);
+    let slow = child.start(Program::Steps(0)).map_err(text)?;
+    let lower = Schedule { priority: SCHEDULE.priority - 1, ..SCHEDULE };
+    op::thread_schedule(slow.entry(), lower).map_err(text)?;
+    let _goes_on = child.start(Program::Steps(256)).map_err(text)?;
+    let status = status_of(&child);
+    raw::give_up(OURS);
+    Ok(named(&[status?]))
 }
 
 /// A domain taints itself whose exceptions another one handles: so tainted that it accepts that, and not.

@@ -21,8 +21,8 @@ use runtime::port::{self, Options};
 use runtime::server::{self, ServeWord};
 
 use self::changes::{
-    both_change, call_cut, children, handled, heard, label_at, owned_page, owned_semaphore, page_cut, page_kept,
-    removed, shown_and_written, taint, wait_cut, wait_kept, window_cut,
+    both_change, call_cut, children, ended_meanwhile, handled, heard, label_at, owned_page, owned_semaphore, page_cut,
+    page_kept, refused_by_another, removed, shown_and_written, taint, wait_cut, wait_kept, window_cut,
 };
 use self::operations::{Target, each, hoard, ports, semaphores, without_room};
 use self::world::{COMMON, FRAMES, MACHINE, MADE, NOBODYS, Outcome, STEPS, Side, World, named, text};
@@ -585,6 +585,14 @@ pub fn lines() -> Vec<(&'static str, Outcome<String>)> {
         ),
         ("an exception for an untainted handler, and for a tainted one", upcalls(&world, EXCEPTION, Program::Touch)),
         ("a call in flight to a domain that is tainted then", call_cut(&world)),
+        (
+            "a call in flight to a domain that taints itself and is killed, or removed, meanwhile",
+            ended_meanwhile(&world),
+        ),
+        (
+            "a refused change whose last steps another thread does, which then removes the cause",
+            refused_by_another(&world),
+        ),
         ("a call in flight while its caller is tainted and its callee accepts less", both_change(&world)),
         (
             "a call to an owner while its caller taints itself: without and with a window, to a dead one; while a message taints it: \
