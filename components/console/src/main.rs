@@ -210,13 +210,15 @@ fn allow(badge: u64) -> Result<(), ConsoleError> {
 }
 
 /// Refuses clients that found us by our name, and holders of the terminal from before it changed hands: others type there now.
-fn allow_to_read(badge: u64) -> Result<(), ConsoleError> {
-    let is_old = || badge & !GIVEN != STATE.lock().hands;
-    if badge == BY_NAME || is_given(badge) && is_old() { Err(ConsoleError::NotAllowed) } else { Ok(()) }
+fn allow_to_read(state: &State, badge: u64) -> Result<(), ConsoleError> {
+    let is_old = badge & !GIVEN != state.hands;
+    if badge == BY_NAME || is_given(badge) && is_old { Err(ConsoleError::NotAllowed) } else { Ok(()) }
 }
 
-fn read(mode: terminal::Mode, is_shell: bool, into: &mut [u8]) -> Result<usize, ConsoleError> {
+fn read(mode: terminal::Mode, badge: u64, into: &mut [u8]) -> Result<usize, ConsoleError> {
+    let is_shell = !is_given(badge);
     let mut state = STATE.lock();
+    allow_to_read(&state, badge)?;
     // A program that reads keys takes the terminal from those that read lines.
     let takes = is_shell || mode == terminal::Mode::Keys && state.input.mode() == terminal::Mode::Cooked;
     if takes {
@@ -304,8 +306,7 @@ impl Serve for Console {
 
 impl ConsoleServer for Console {
     fn read(&self, badge: u64, into: &mut [u8]) -> Result<usize, ConsoleError> {
-        allow_to_read(badge)?;
-        read(terminal::Mode::Cooked, !is_given(badge), into)
+        read(terminal::Mode::Cooked, badge, into)
     }
 
     fn write(&self, badge: u64, bytes: &[u8]) -> Result<usize, ConsoleError> {
@@ -319,7 +320,7 @@ impl ConsoleServer for Console {
         if CALLERS.caller_may(0).change {
             send_all(bytes);
         } else {
-            send_filtered(bytes, is_given(badge) && allow_to_read(badge).is_ok());
+            send_filtered(bytes, is_given(badge) && allow_to_read(&STATE.lock(), badge).is_ok());
         }
         if STATE.lock().is_erased {
             READABLE.notify_all();
@@ -329,7 +330,7 @@ impl ConsoleServer for Console {
 
     fn read_raw(&self, badge: u64, into: &mut [u8]) -> Result<usize, ConsoleError> {
         allow(badge)?;
-        read(terminal::Mode::Raw, true, into)
+        read(terminal::Mode::Raw, badge, into)
     }
 
     fn set_interrupt_semaphore(&self, badge: u64, semaphore: Delegated) -> Result<(), ConsoleError> {
@@ -375,7 +376,11 @@ impl ConsoleServer for Console {
 
     fn give(&self, badge: u64, domain: Delegated, index: u64) -> Result<(), ConsoleError> {
         let domain = Owned::new(domain.into());
-        allow_to_read(badge)?;
+        let hands = {
+            let state = STATE.lock();
+            allow_to_read(&state, badge)?;
+            state.hands
+        };
         // We may put an entry into every domain, a tainted caller not.
         if !CALLERS.caller_may(0).both() {
             log_refused!("the terminal for a program");
@@ -384,15 +389,14 @@ impl ConsoleServer for Console {
         if !domain.entry().is(Kind::Domain, rights::WRITE) {
             return Err(ConsoleError::NotADomain);
         }
-        let badge = GIVEN | STATE.lock().hands;
+        let badge = GIVEN | hands;
         op::portal_new(domain.entry(), SERVICE.entry(), badge, Entry(index as usize), 0)
             .map(drop)
             .map_err(ConsoleError::of_entry)
     }
 
     fn read_keys(&self, badge: u64, into: &mut [u8]) -> Result<usize, ConsoleError> {
-        allow_to_read(badge)?;
-        read(terminal::Mode::Keys, !is_given(badge), into)
+        read(terminal::Mode::Keys, badge, into)
     }
 }
 
