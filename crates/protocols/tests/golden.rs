@@ -84,3 +84,39 @@ fn no_two_methods_have_a_number() {
     }
     assert!(METHODS.iter().map(|(name, _)| *name).eq(LAYOUTS.iter().map(|(name, _)| *name)));
 }
+
+/// The chapter about interfaces names those that have a portal of their own, and each that there is.
+#[test]
+fn the_book_has_the_portal_of_each_interface() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/book/interfaces.md");
+    let book = fs::read_to_string(path).expect("the chapter");
+    let rows = |head: &str| -> Vec<Vec<&str>> {
+        let (_, table) = book.split_once(head).expect("the table");
+        let rows = table.lines().skip(2).take_while(|line| line.starts_with('|'));
+        rows.map(|row| row.split('|').map(str::trim).collect()).collect()
+    };
+    let rows_of_portals: &[Vec<&str>] = &rows("| interfaces | portal | entries");
+    let portal_of = |interface: &str| {
+        let others = rows_of_portals.iter().find(|row| row[1] == "all others");
+        rows_of_portals
+            .iter()
+            .find(|row| row[1].contains(&format!("`{interface}`")))
+            .or(others)
+            .map(|row| row[2].trim_matches('`'))
+    };
+    let mut there: Vec<_> = LAYOUTS.iter().map(|(_, text)| word_after(text, "interface ")).collect();
+    for ((_, text), interface) in LAYOUTS.iter().zip(&there) {
+        assert_eq!(portal_of(interface), Some(word_after(text, "portal ")), "{interface}");
+    }
+    let rows_of_interfaces = rows("| interface | served by |");
+    let mut listed: Vec<String> =
+        rows_of_interfaces.iter().flat_map(|row| row[1].split('`').skip(1).step_by(2)).map(String::from).collect();
+    there.sort_unstable();
+    listed.sort_unstable();
+    assert_eq!(listed, there);
+}
+
+/// The rest of the line that begins so.
+fn word_after<'a>(text: &'a str, start: &str) -> &'a str {
+    text.lines().find_map(|line| line.strip_prefix(start)).expect("such a line")
+}
