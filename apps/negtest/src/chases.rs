@@ -103,21 +103,26 @@ fn copies(_: usize) {
     });
 }
 
-/// Removes `original` when the holder has copies of it, each made from the one before.
-fn remove_copied(original: Owned) -> Result<bool, String> {
+/// Removes `original`, or the domain that is its home, when the holder has copies of it, each made from the one before.
+fn remove_copied((original, home): (Owned, Option<Owned>)) -> Result<bool, String> {
     let holder = Owned::new(op::domain_new(Entry::ACCOUNT, 0, "holder").map_err(text)?);
     HOLDER.store(holder.entry().0, Ordering::SeqCst);
     op::entry_copy(Entry::OWN, original.entry(), holder.entry(), Entry(FIRST_FREE), rights::ALL).map_err(text)?;
     for number in FIRST_FREE..FIRST_FREE + COPIES - 1 {
         op::entry_copy(holder.entry(), Entry(number), holder.entry(), Entry(number + 1), rights::ALL).map_err(text)?;
     }
-    let original = original.leak();
-    let outcome = chased(copies, Error::Revoked, || op::entry_remove(Entry::OWN, original));
-    table::free(original);
+    let (removed, rest) = match home {
+        Some(home) => (home.leak(), Some(original)),
+        None => (original.leak(), None),
+    };
+    let outcome = chased(copies, Error::Revoked, || op::entry_remove(Entry::OWN, removed));
+    table::free(removed);
+    drop(rest);
     outcome
 }
 
-type Make<'m> = &'m dyn Fn() -> Result<Owned, Error>;
+/// Makes what is copied, and, if that goes with its home, the home.
+type Make<'m> = &'m dyn Fn() -> Result<(Owned, Option<Owned>), Error>;
 
 fn domain() -> Result<Owned, Error> {
     op::domain_new(Entry::ACCOUNT, 0, "victim").map(Owned::new)
@@ -128,14 +133,21 @@ fn entries() -> Result<String, String> {
     let home = domain().map_err(text)?;
     child::equip(home.entry()).map_err(text)?;
     let waits = op::entry_copy(Entry::OWN, never.entry(), home.entry(), Entry::OWN, rights::ALL).map_err(text)?;
-    let thread = || child::calls_in(home.entry(), waits.0 as u64, [abi_op::P, NEVER, 0, 0, 0, 0]);
+    let waiting = |home: Entry, waits: Entry| child::calls_in(home, waits.0 as u64, [abi_op::P, NEVER, 0, 0, 0, 0]);
+    let thread = || waiting(home.entry(), waits);
     // The first thread of a domain ends it.
     let first = thread().map_err(text)?;
-    let kinds: [(&str, Make<'_>); 4] = [
-        ("domain", &domain),
-        ("thread", &thread),
-        ("account", &|| op::account_new(Entry::ACCOUNT, 8).map(Owned::new)),
-        ("semaphore", &|| op::semaphore_new(Entry::ACCOUNT, 0).map(Owned::new)),
+    let kinds: [(&str, Make<'_>); 5] = [
+        ("domain", &|| Ok((domain()?, None))),
+        ("thread", &|| Ok((thread()?, None))),
+        ("thread of a domain", &|| {
+            let home = domain()?;
+            child::equip(home.entry())?;
+            let waits = op::entry_copy(Entry::OWN, never.entry(), home.entry(), Entry::OWN, rights::ALL)?;
+            Ok((waiting(home.entry(), waits)?, Some(home)))
+        }),
+        ("account", &|| Ok((op::account_new(Entry::ACCOUNT, 8).map(Owned::new)?, None))),
+        ("semaphore", &|| Ok((op::semaphore_new(Entry::ACCOUNT, 0).map(Owned::new)?, None))),
     ];
     for (name, make) in kinds {
         some_time(|| make().map_err(text).and_then(remove_copied)).map_err(|cause| format!("{name}: {cause}"))?;
@@ -192,10 +204,9 @@ fn dead() -> Result<String, String> {
     let all = [("domain", victim.entry()), ("service", service.entry()), ("thread", thread.entry())];
     for is_dead in [false, true] {
         for (name, entry) in all {
-            let right = if is_dead { Err(Error::Revoked) } else { Ok(()) };
             let place = Owned::new(table::allocate().map_err(text)?);
             let copied = op::entry_copy(Entry::OWN, entry, Entry::OWN, place.entry(), rights::ALL).map(drop);
-            if copied != right {
+            if copied != Ok(()) {
                 return Err(format!("a copy of a {name}: {copied:?}, dead: {is_dead}"));
             }
         }
@@ -203,5 +214,5 @@ fn dead() -> Result<String, String> {
             op::domain_kill(victim.entry(), 0).map_err(text)?;
         }
     }
-    Ok(format!("refused: {}: domain, service, thread", Error::Revoked))
+    Ok("as of a live one: domain, service, thread".to_string())
 }

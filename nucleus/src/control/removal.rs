@@ -242,7 +242,10 @@ impl Ref<Domain> {
         if let Some(inner) = place.object::<Domain>().filter(|_| place.node_reference().is_original()) {
             if !inner.is_dead() {
                 die_step(inner, status::KILLED);
-            } else if !place.revoke_one() {
+                return false;
+            }
+            inner.begin_removal();
+            if !place.revoke_one() {
                 self.inner.set(Some(inner));
             }
         } else {

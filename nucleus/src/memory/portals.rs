@@ -284,13 +284,13 @@ fn is_plain(domain: Ref<Domain>, callee: Ref<Domain>) -> bool {
 }
 
 /// Whether the object of an entry is being removed. Then nothing more may be derived from the entry: else the removal could
-/// chase new copies for as long as others make them.
+/// chase new copies for as long as others make them. That a domain died is not asked: labels may forbid that the caller learns it.
 fn is_going(entry: Ref<Entry>) -> bool {
     if let Some(domain) = entry.server().or(entry.object()) {
-        return domain.is_dead();
+        return domain.is_being_removed();
     }
     if let Some(thread) = entry.object::<Thread>() {
-        return thread.is_going.get() || thread.home.is_dead();
+        return thread.is_going.get() || thread.home.is_being_removed();
     }
     if let Some(semaphore) = entry.object::<Semaphore>() {
         return semaphore.is_going.get();
