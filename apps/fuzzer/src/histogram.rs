@@ -100,6 +100,7 @@ pub const OF_PROGRAMS: Excuses = Excuses {
         (Error::NotTrusted, "each takes a domain with a flag that is seldom drawn"),
         (Error::Removed, "each takes a thread that waits for what is removed"),
         (Error::Ended, "each takes a thread that has ended, with an entry that stays"),
+        (Error::AccountExhausted, "its own account has some frames left mostly; those that it makes have few"),
     ],
 };
 

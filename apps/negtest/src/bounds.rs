@@ -130,7 +130,7 @@ pub const ALL: &[Case] = &[
     Case::refusal("account-endless", "account of 2^64 - 1 frames", Error::AccountExhausted, || {
         operation::account_new(Entry::ACCOUNT, NEVER).map(drop)
     }),
-    Case::refusal("account-zero", "semaphore on an account of no frames", Error::AccountExhausted, || {
+    Case::refusal("account-zero", "semaphore on an account of no frames", Error::OtherExhausted, || {
         let account = Owned::new(operation::account_new(Entry::ACCOUNT, 0)?);
         operation::semaphore_new(account.entry(), 0).map(drop)
     }),

@@ -92,7 +92,7 @@ struct Purse {
 /// How an attempt with too few frames may end.
 enum End {
     Done,
-    Exhausted,
+    Exhausted(Error),
     Wrong(String),
 }
 
@@ -100,13 +100,18 @@ impl From<Result<(), Error>> for End {
     fn from(result: Result<(), Error>) -> Self {
         match result {
             Ok(()) => Self::Done,
-            Err(Error::AccountExhausted) => Self::Exhausted,
+            Err(error @ (Error::AccountExhausted | Error::OtherExhausted)) => Self::Exhausted(error),
             Err(error) => Self::Wrong(error.to_string()),
         }
     }
 }
 
 impl Purse {
+    /// How an operation is refused that finds too few frames in it.
+    fn refusal(&self) -> Error {
+        if self.account == Entry::ACCOUNT { Error::AccountExhausted } else { Error::OtherExhausted }
+    }
+
     fn give(&self, frames: u64) -> Result<(), Error> {
         operation::account_move(self.from, self.account, frames)
     }
@@ -114,7 +119,7 @@ impl Purse {
     /// Takes frames back; false if there are fewer or more.
     fn take_back_exactly(&self, frames: u64) -> bool {
         operation::account_move(self.account, self.from, frames).is_ok()
-            && operation::account_move(self.account, self.from, 1) == Err(Error::AccountExhausted)
+            && operation::account_move(self.account, self.from, 1) == Err(self.refusal())
     }
 
     /// Takes all that is unused; gives how much that was.
@@ -130,16 +135,20 @@ impl Purse {
 
     /// Tries with 0, 1, 2 … frames. All is undone, which must leave so many frames as were given, and
     /// `more`. Gives how many it took.
-    fn sweep(&self, more: u64, attempt: impl Fn() -> End, undo: impl Fn()) -> Result<u64, String> {
+    fn sweep(&self, more: u64, attempt: impl Fn() -> End, undo: impl Fn()) -> Result<Swept, String> {
         for frames in 0..=MOST {
             self.give(frames).map_err(text)?;
             match attempt() {
-                End::Exhausted if self.take_back_exactly(frames) => {}
-                End::Exhausted => return Err(format!("of {frames} frames, not so many are there afterwards")),
+                End::Exhausted(error) if error != self.refusal() => {
+                    return Err(format!("with {frames} frames: {error}"));
+                }
+                End::Exhausted(_) if self.take_back_exactly(frames) => {}
+                End::Exhausted(_) => return Err(format!("of {frames} frames, not so many are there afterwards")),
                 End::Done => {
                     undo();
                     let right = self.take_back_exactly(frames + more);
-                    return if right { Ok(frames) } else { Err(format!("done with {frames}, and not all came back")) };
+                    let swept = Swept { frames, refusal: self.refusal() };
+                    return if right { Ok(swept) } else { Err(format!("done with {frames}, and not all came back")) };
                 }
                 End::Wrong(text) => return Err(format!("with {frames} frames: {text}")),
             }
@@ -148,11 +157,17 @@ impl Purse {
     }
 }
 
-fn reported(frames: u64) -> String {
+/// How many frames it takes, and how it is refused with fewer.
+struct Swept {
+    frames: u64,
+    refusal: Error,
+}
+
+fn reported(Swept { frames, refusal }: Swept) -> String {
     match frames {
         0 => "needs no frame".to_string(),
-        1 => format!("refused without a frame: {}; done with 1", Error::AccountExhausted),
-        _ => format!("refused with 0 to {} frames: {}; done with {frames}", frames - 1, Error::AccountExhausted),
+        1 => format!("refused without a frame: {refusal}; done with 1"),
+        _ => format!("refused with 0 to {} frames: {refusal}; done with {frames}", frames - 1),
     }
 }
 
@@ -325,14 +340,14 @@ fn mappings() -> Result<String, String> {
         }
         all.into()
     };
-    let frames = twice(|purse| purse.sweep(0, attempt, || {}))?;
-    if frames == 0 { Err(format!("{COUNT} mappings without a frame")) } else { Ok(reported(frames)) }
+    let swept = twice(|purse| purse.sweep(0, attempt, || {}))?;
+    if swept.frames == 0 { Err(format!("{COUNT} mappings without a frame")) } else { Ok(reported(swept)) }
 }
 
 fn end_of(drawn: Result<(), Failure<Sigma0Error>>) -> End {
     match drawn {
         Ok(()) => End::Done,
-        Err(Failure::Refused(Sigma0Error::AccountExhausted)) => End::Exhausted,
+        Err(Failure::Refused(Sigma0Error::AccountExhausted)) => End::Exhausted(Error::AccountExhausted),
         Err(error) => End::Wrong(error.to_string()),
     }
 }
@@ -375,7 +390,9 @@ fn open() -> Result<String, String> {
     given.map_err(text)?;
     works.map_err(|error| format!("with a frame: {error}"))?;
     match refusal {
-        Some(Failure::Transport(Error::AccountExhausted)) if again == refusal && !lost && took => Ok(reported(1)),
+        Some(Failure::Transport(Error::AccountExhausted)) if again == refusal && !lost && took => {
+            Ok(reported(Swept { frames: 1, refusal: Error::AccountExhausted }))
+        }
         _ => Err(format!("{refusal:?}, then {again:?}; lost: {lost}, the table took the frame: {took}")),
     }
 }
@@ -402,7 +419,7 @@ fn memory() -> Result<String, String> {
 
 /// These live in portal tables, which are there.
 fn nothing() -> Result<String, String> {
-    let frames = twice(|purse| {
+    twice(|purse| {
         let attempt = || {
             let made = || -> Result<(), Error> {
                 // SAFETY: nobody calls it.
@@ -415,8 +432,8 @@ fn nothing() -> Result<String, String> {
             made().into()
         };
         purse.sweep(0, attempt, || {})
-    })?;
-    Ok(reported(frames))
+    })
+    .map(reported)
 }
 
 /// Starting a program has many steps, each with its undoing in another component; the last frames it needs are

@@ -85,7 +85,7 @@ fn table_full() -> Result<String, String> {
         }
     }
     match refused {
-        Error::AccountExhausted if filled > 10_000 => {
+        Error::OtherExhausted if filled > 10_000 => {
             Ok(format!("refused after {filled}: {refused}; each free index is found"))
         }
         _ => Err(format!("refused after {filled}: {refused}")),

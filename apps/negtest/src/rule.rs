@@ -134,7 +134,7 @@ pub const ALL: &[Case] = &[
         let refused = op::entry_copy(Entry::OWN, empty.entry(), victim.entry(), Entry(4_000), rights::ALL);
         // Nor does it grow as far as it can pay for, if that is not far enough.
         let poor = op::entry_copy(Entry::OWN, Entry::ACCOUNT, victim.entry(), Entry(200_000), rights::READ);
-        if poor.map(drop) != Err(Error::AccountExhausted) {
+        if poor.map(drop) != Err(Error::OtherExhausted) {
             return Ok(());
         }
         op::account_move(account.entry(), Entry::ACCOUNT, 80)?;

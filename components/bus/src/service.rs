@@ -85,7 +85,8 @@ fn give(domain: Entry, source: u64, address: u64, pages: u64) -> Result<(), BusE
         let to = address.checked_add(page * PAGE).ok_or(BusError::BadAddress)?;
         // SAFETY: nothing here refers to what stands in these pages.
         unsafe { op::map(domain, source + page * PAGE, to, 0, MAP_READ | MAP_WRITE) }.map_err(|error| match error {
-            abi::Error::AccountExhausted | abi::Error::NoFrames => BusError::NoRoom,
+            abi::Error::OtherExhausted => BusError::NoRoom,
+            abi::Error::AccountExhausted | abi::Error::NoFrames => BusError::NoMemory,
             abi::Error::BadAddress | abi::Error::NotAligned | abi::Error::Reserved => BusError::BadAddress,
             abi::Error::Occupied => BusError::Occupied,
             abi::Error::PeerDied | abi::Error::Revoked => BusError::Gone,

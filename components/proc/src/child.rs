@@ -119,7 +119,7 @@ fn account(limits: &Limits) -> Result<Entry, ProcessError> {
     let label = limits.labels.as_ref().map_or(Entry::OWN, |labels| labels.send.entry());
     let account = op::account_new_labelled(Entry(from.load(Ordering::Relaxed)), frames, THREADS, label);
     account.map_err(|error| match error {
-        Error::AccountExhausted => ProcessError::NoMemory,
+        Error::OtherExhausted => ProcessError::NoMemory,
         error => nucleus(error),
     })
 }
@@ -213,13 +213,13 @@ fn sigma0() -> Sigma0Client<Direct> {
     Sigma0Client(Direct(Entry::SIGMA0))
 }
 
-/// Of what the program's own account pays for.
+/// Of what the program's own account pays for, and of our table.
 fn nucleus(error: Error) -> ProcessError {
     match error {
         Error::TableFull | Error::NoDomains => ProcessError::TooMany,
         Error::AccountThreads | Error::NoThreads => ProcessError::TooManyThreads,
-        Error::AccountExhausted => ProcessError::TooSmall,
-        Error::NoFrames => ProcessError::NoMemory,
+        Error::OtherExhausted => ProcessError::TooSmall,
+        Error::AccountExhausted | Error::NoFrames => ProcessError::NoMemory,
         error => failed("the nucleus", error),
     }
 }

@@ -75,7 +75,7 @@ impl Vault {
         // SAFETY: we hold no reference into vault pages.
         unsafe { op::map(domain, address_of(self.component, index), address, 0, MAP_READ | MAP_WRITE) }.map_err(
             |error| match error {
-                abi::Error::AccountExhausted | abi::Error::NoFrames => VaultError::NoTables,
+                abi::Error::OtherExhausted => VaultError::NoTables,
                 abi::Error::PeerDied | abi::Error::Revoked => VaultError::Gone,
                 abi::Error::Occupied => VaultError::Occupied,
                 abi::Error::BadAddress | abi::Error::NotAligned | abi::Error::Reserved => VaultError::BadAddress,

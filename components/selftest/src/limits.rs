@@ -39,7 +39,7 @@ fn exhaust(work: fn(Entry) -> Result<(), Error>) -> Result<(), &'static str> {
         hold(frames()? == before, "frames were lost")?;
         match outcome {
             Ok(()) => return hold(count > 0, "it costs nothing"),
-            Err(Error::AccountExhausted) => {}
+            Err(Error::OtherExhausted) => {}
             Err(error) => return Err(error.text()),
         }
     }
@@ -71,7 +71,7 @@ fn domains_in_vain() -> Result<(), &'static str> {
     }
     for _ in 0..=MAX_THREADS {
         for frames in 0..enough {
-            hold(with_account(frames, domain)? == Err(Error::AccountExhausted), "another error")?;
+            hold(with_account(frames, domain)? == Err(Error::OtherExhausted), "another error")?;
         }
     }
     hold(with_account(enough, domain)?.is_ok(), "there is no room for another domain")
@@ -112,10 +112,10 @@ fn moves() -> Result<(), &'static str> {
     let text = |error: Error| error.text();
     let before = frames()?;
     let child = op::account_new(Entry::OWN, 4).map(Owned::new).map_err(text)?;
-    hold(op::account_move(child.entry(), Entry::OWN, 5) == Err(Error::AccountExhausted), "5 of 4")?;
-    hold(op::account_move(child.entry(), Entry::OWN, u64::MAX) == Err(Error::AccountExhausted), "all there are")?;
+    hold(op::account_move(child.entry(), Entry::OWN, 5) == Err(Error::OtherExhausted), "5 of 4")?;
+    hold(op::account_move(child.entry(), Entry::OWN, u64::MAX) == Err(Error::OtherExhausted), "all there are")?;
     op::account_move(child.entry(), Entry::OWN, 4).map_err(text)?;
-    hold(op::account_move(child.entry(), Entry::OWN, 1) == Err(Error::AccountExhausted), "1 of none")?;
+    hold(op::account_move(child.entry(), Entry::OWN, 1) == Err(Error::OtherExhausted), "1 of none")?;
     op::account_move(Entry::OWN, child.entry(), 2).map_err(text)?;
     hold(op::account_move(child.entry(), child.entry(), 1) == Err(Error::NotParent), "to itself")?;
     drop(child);

@@ -501,7 +501,7 @@ fn costs() -> Result<(), &'static str> {
         let poor = account(few)?;
         let before = frames()?;
         let made = Port::new(poor.entry(), size, None, None, 0).map(drop);
-        hold(made == Err(Error::AccountExhausted), "a port for which there is no room")?;
+        hold(made == Err(Error::OtherExhausted), "a port for which there is no room")?;
         hold(frames()? == before, "a port that was not made left something")?;
     }
     Ok(())

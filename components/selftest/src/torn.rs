@@ -237,7 +237,7 @@ fn too_small() -> Result<(), &'static str> {
         let before = keeper.used().map_err(text)?;
         op::activation_set(operations::ACTIVATION_TEAR, 0).map_err(text)?;
         match keeper.call(first(&torn) | MAX_TORN as u64, 0) {
-            Err(Error::AccountExhausted) => {
+            Err(Error::OtherExhausted) => {
                 refused += 1;
                 hold(keeper.used().map_err(text)? == before, "something is charged")?;
                 hold(torn.iter().all(|page| page.0 == [7; PAGE_BYTES]), "a page changed")?;
@@ -263,7 +263,7 @@ fn kept() -> Result<(), &'static str> {
         match keeper.call(first(&torn) | 1, 1) {
             Ok(0) => hold((used + 1..=LIMIT).contains(&keeper.used().map_err(text)?), "it does not pay")?,
             refused => {
-                hold(refused == Err(Error::AccountExhausted) && used == LIMIT, "it is refused")?;
+                hold(refused == Err(Error::OtherExhausted) && used == LIMIT, "it is refused")?;
                 hold(torn[0].0 == [7; PAGE_BYTES], "a page changed")?;
                 drop((keeper, torn));
                 return hold(count > 4 && frames()? > before, "nothing is given back");
@@ -293,7 +293,7 @@ fn tear_each(keeper: &Keeper, torn: &[Page], mut moved: impl FnMut(u64)) -> Resu
         match outcome {
             Ok(0) => moved(now),
             refused => {
-                hold(refused == Err(Error::AccountExhausted), "another error")?;
+                hold(refused == Err(Error::OtherExhausted), "another error")?;
                 hold(now == used, "something is charged")?;
                 return Ok(number);
             }

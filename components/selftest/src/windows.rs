@@ -388,7 +388,7 @@ fn poor(pages_lent: usize) -> Result<(), &'static str> {
     };
     let call = |frames: u64| match make(frames) {
         Ok((portal, ..)) => window::call_reading(portal.entry(), [0; 4], &lent).map(drop),
-        Err(Error::AccountExhausted) => Err(Error::Empty),
+        Err(Error::OtherExhausted) => Err(Error::Empty),
         Err(error) => Err(error),
     };
     let _ = call(0);
@@ -398,7 +398,7 @@ fn poor(pages_lent: usize) -> Result<(), &'static str> {
         hold(frames()? == before, "frames were lost")?;
         match outcome {
             Err(Error::Empty) => {}
-            Err(Error::AccountExhausted) => refused += 1,
+            Err(Error::OtherExhausted) => refused += 1,
             // A page of scrap, three tables, and with several CPUs a root.
             Err(Error::PeerDied) => return hold(refused == 4 || refused == 5, "another number of frames"),
             Err(error) => return Err(text(error)),

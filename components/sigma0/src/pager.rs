@@ -50,7 +50,7 @@ impl ServeWord for Pager {
         match op::draw(Entry::SPECIAL, domain, domain, address, 0, MAP_READ | MAP_WRITE) {
             // Another thread of the domain may have been faster.
             Ok(()) | Err(Error::Occupied) => RESUME,
-            Err(Error::AccountExhausted) => NO_ROOM,
+            Err(Error::AccountExhausted | Error::OtherExhausted) => NO_ROOM,
             Err(error) => {
                 report("a page fault", error);
                 GIVE_UP

@@ -46,7 +46,7 @@ pub fn report(what: &str, error: impl core::fmt::Display) {
 /// The refusal of the nucleus as an error of this interface.
 fn reported(error: Error) -> Sigma0Error {
     match error {
-        Error::AccountExhausted => Sigma0Error::AccountExhausted,
+        Error::AccountExhausted | Error::OtherExhausted => Sigma0Error::AccountExhausted,
         Error::NoFrames => Sigma0Error::NoFrames,
         Error::Occupied => Sigma0Error::Occupied,
         Error::BadAddress => Sigma0Error::BadAddress,

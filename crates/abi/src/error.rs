@@ -34,7 +34,7 @@ errors! {
     5 NoRight "the entry lacks the right that the operation needs"
     6 BadAddress "not an address of user space"
     7 BadArgument "an argument is outside its range"
-    8 AccountExhausted "the account that pays has no frames left: end what it pays for, or give it more (`account`)"
+    8 AccountExhausted "the caller's own account has too few frames left: end what it pays for, or give it more (`account`)"
     9 NoFrames "no free frame: end a program, or give the machine more memory"
     10 Busy "no activation of the callee is free: call again later"
     11 TooDeep "the chain of calls has as many activations as it may have"
@@ -115,6 +115,7 @@ errors! {
     86 NoSuchWay "the operation has no function of this number"
     87 CodeTooLong "the code of the portal is longer than 1,024 bytes"
     88 NotYet "the operation is reserved for later"
+    89 OtherExhausted "the account that was given, or that of the other domain, has too few frames left: give it more"
 }
 
 impl Error {

@@ -29,7 +29,7 @@ macro_rules! operations {
         NoTearing: "the caller takes no torn pages";
         BadIndex: "the delegated entry is outside the table";
         Empty: "nothing to delegate";
-        Revoked: "the delegated entry was revoked, is being removed, or is of a dead domain";
+        Revoked: "the delegated entry was revoked, or is being removed";
         WrongKind: "what is minted from is no service", "the delegated entry is a kernel operation or a call entry";
         NoRight: "the delegated entry lacks COPY, or USE to be minted from";
         Registers: "a torn page is of registers of a device";
@@ -42,7 +42,7 @@ macro_rules! operations {
         Reserved: "torn pages in message areas or windows";
         NotMapped: "a torn page that is not there";
         SameDomain: "torn pages for the own domain";
-        AccountExhausted: "the caller's account has no room for torn pages";
+        OtherExhausted: "the account of who called has no room for torn pages";
         NoFrames: "no free frame for their page tables";
     }
     /// The number of the running thread.
@@ -66,7 +66,8 @@ macro_rules! operations {
         AccountThreads: "the thread that carries its orphans";
         NoThreads: "the same";
         NoDomains: "domains, or address spaces";
-        AccountExhausted: "too few frames for domain, table and page tables";
+        AccountExhausted: "of the caller's own account: too few frames for domain, table and page tables";
+        OtherExhausted: "the same of another account";
         NoFrames: "no free frame for these";
     }
     /// The domain stops for good. Callers in it get `PeerDied`: at once where it runs, and where it sleeps with
@@ -80,7 +81,8 @@ macro_rules! operations {
     /// of threads. Objects that it pays for have its label.
     ACCOUNT_NEW account_new(parent: Account WRITE, frames: Number, index_to_fill: Fill, numbers: Number "0 = as many as the parent's", label: Label READ "0 = the send label that a new domain would have")
         -> Index, Full {
-        AccountExhausted: "the parent has too few frames left, for the label, too";
+        AccountExhausted: "the parent, the caller's own account, has too few frames left, for the label, too";
+        OtherExhausted: "the same of another parent";
         Flow: "the caller may not change what has the label";
         AccountsTooNested: "accounts of accounts, levels above" MAX_ACCOUNT_DEPTH;
         NoFrames: "no free frame for the account itself";
@@ -88,7 +90,8 @@ macro_rules! operations {
     }
     /// Moves unused frames between an account and its parent.
     ACCOUNT_MOVE account_move(from: Account WRITE, to: Account WRITE, frames: Number) -> Nothing, Full {
-        AccountExhausted: "fewer frames are unused";
+        AccountExhausted: "from the caller's own account: fewer frames are unused";
+        OtherExhausted: "the same of another account";
         NotParent: "neither account is the parent of the other";
     }
     /// Adds an activation to the domain's pool. The receive index is where entries delegated to it are put.
@@ -96,7 +99,8 @@ macro_rules! operations {
         BadAddress: "the stack top is no user address";
         TooManyActivations: "activations of the domain, more than" MAX_ACTIVATIONS;
         TooManyForWindows: "in a domain that takes windows, more than 32";
-        AccountExhausted: "too few frames for activation, message area and page tables";
+        AccountExhausted: "in a domain that the caller's account pays for: too few frames for activation, message area and page tables";
+        OtherExhausted: "the same of another account";
         NoFrames: "no free frame for these";
     }
     /// A thread that starts there.
@@ -110,7 +114,8 @@ macro_rules! operations {
         NoThreads: "threads and domains of the machine";
         TooManyActivations: "activations of the domain, more than" MAX_ACTIVATIONS;
         TooManyForWindows: "in a domain that takes windows, more than 32";
-        AccountExhausted: "too few frames for thread, activation, message area and page tables";
+        AccountExhausted: "in a domain that the caller's account pays for: too few frames for thread, activation, message area and page tables";
+        OtherExhausted: "the same of another account";
         NoFrames: "no free frame for these";
     }
     /// Sets priority, slice and CPUs of a thread. It cannot be raised above the highest priority of its domain or of the
@@ -136,8 +141,9 @@ macro_rules! operations {
     ENTRY_COPY entry_copy(from: Domain USE, index: Index, to: Domain WRITE, index_to_fill: Fill, rights: Flags) -> Index, Full {
         BadArgument: "rights above 255";
         Empty: "nothing stands there";
-        Revoked: "what stood there was revoked, is being removed, or is of a dead domain";
+        Revoked: "what stood there was revoked, or is being removed";
         WrongKind: "a kernel operation, or a call entry";
+        OtherExhausted: "no frame of the other domain's account left for its table";
         NoRight: "the entry lacks COPY";
         TooDerived: "a chain of copies, from the original of the entry on, longer than" MAX_DERIVATION;
     }
@@ -167,9 +173,10 @@ macro_rules! operations {
         Registers: "a grant that makes registers of a device executable";
         Shared: "a grant that makes a page executable which others have, too";
         Flow: "others have the page, too, and who writes it may not change what has its label", "or who reads it may not observe that";
-        NotMapped: "a source page is not mapped, or is being unmapped everywhere";
+        NotMapped: "a source page is not mapped, which it is no more once its unmapping everywhere has begun";
         Occupied: "something is mapped at the destination";
-        AccountExhausted: "too few frames for the mapping (the caller's account) or page tables (the other's)";
+        AccountExhausted: "too few frames of the caller's account for the mapping";
+        OtherExhausted: "too few frames of the other domain's account for page tables";
         NoFrames: "no free frame for these";
         TooDerived: "a chain of copies, from the original of the page on, longer than" MAX_DERIVATION;
     }
@@ -191,7 +198,8 @@ macro_rules! operations {
         Reserved: "message areas or windows are in it";
         WritableCode: "writable and executable together";
         Occupied: "something is mapped there";
-        AccountExhausted: "too few frames for the pages, or for page tables (the domain's account)";
+        AccountExhausted: "of the caller's own account: too few frames for the pages, or, as the domain's, for page tables";
+        OtherExhausted: "the same of another account";
         NoFrames: "no free frame";
     }
     /// An entry point of the domain. Flags: [`SERVICE_DEADLINE`]. Calls to it are those of the shape. The label is that of its portals: a caller whose send
@@ -202,19 +210,22 @@ macro_rules! operations {
         TooManyForWindows: "a shape whose calls pass windows, and more than 32 activations";
         TooManyLabels: "labels of portals of the domain, more than" MAX_PORTAL_LABELS;
         TooManyHandles: "handles with like bits, more than a label has room for";
-        AccountExhausted: "too few frames for the label (the domain's account)";
+        AccountExhausted: "in a domain that the caller's account pays for: too few frames for the label";
+        OtherExhausted: "the same of another account";
         NoFrames: "no free frame for the label";
     }
     /// A call entry for that domain to the service. A call has at least the priority of the ceiling, until it returns.
     PORTAL_NEW portal_new(to: Domain WRITE, service: Service USE, badge: Number, index_to_fill: Fill, ceiling: Number) -> Index, Full {
         BadArgument: "ceiling above" MAX_PRIORITY;
         PriorityTooHigh: "the ceiling is above the caller's highest priority";
+        OtherExhausted: "no frame of the other domain's account left for its table";
         TooDerived: "a chain of copies, from the original of the service on, longer than" MAX_DERIVATION;
     }
     /// A semaphore.
     SEMAPHORE_NEW semaphore_new(account: Account WRITE, count: Number, index_to_fill: Fill) -> Index, Full {
         BadArgument: "count above" MAX_COUNT;
-        AccountExhausted: "no frame left for the semaphore";
+        AccountExhausted: "of the caller's own account: no frame left for the semaphore";
+        OtherExhausted: "the same of another account";
         NoFrames: "no free frame for it";
     }
     /// Binds the line to the semaphore and enables it. A new binding takes the place of the old one.
@@ -288,7 +299,8 @@ macro_rules! operations {
         TooManyMessages: "more messages than 8 pages have room for", "messages, more than 31";
         TooManyPorts: "ports with one inbox, more than" MAX_MEMBERS;
         TooManyHandles: "handles with like bits, more than a label has room for";
-        AccountExhausted: "no frame left for the port, its messages or its label";
+        AccountExhausted: "of the caller's own account: no frame left for the port, its messages or its label";
+        OtherExhausted: "the same of another account";
         NoFrames: "no free frame for these";
         Flow: "others may receive there, too, and the caller may not use what has its label";
     }
@@ -326,8 +338,9 @@ macro_rules! ways {
             NoRight: "no CONTROL for the machine at index" SPECIAL;
             BadAddress: "entry address or stack top is no user address";
             TooManyActivations: "activations of the domain, more than" MAX_ACTIVATIONS;
-        TooManyForWindows: "in a domain that takes windows, more than 32";
-            AccountExhausted: "too few frames for activation, ring and page tables";
+            TooManyForWindows: "in a domain that takes windows, more than 32";
+            AccountExhausted: "in a domain that the caller's account pays for: too few frames for activation, ring and page tables";
+            OtherExhausted: "the same of another account";
             NoFrames: "no free frame for these";
         }
         /// The highest priority that its threads may have.
@@ -362,7 +375,8 @@ macro_rules! ways {
             NotMaker: "the caller did not make it";
             NotOwned: "a level that only the owner of the handle may give";
             Flow: "the caller could not learn of the domain's end";
-            AccountExhausted: "no frame of the domain's account left for labels";
+            AccountExhausted: "in a domain that the caller's account pays for: no frame left for labels";
+            OtherExhausted: "the same of another account";
             NoFrames: "no free frame for them";
             TooManyHandles: "handles with like bits, more than a label has room for";
         }
@@ -395,7 +409,8 @@ macro_rules! ways {
         /// Shows the boot archive, for reading, to a domain, at [`crate::layout::ARCHIVE`] and for as long as the domain lives.
         MACHINE_ARCHIVE machine_archive(machine: Machine WRITE; domain: Domain WRITE) -> Nothing {
             Occupied: "something is mapped in that GiB";
-            AccountExhausted: "no frame left for a page table";
+            AccountExhausted: "in a domain that the caller's account pays for: no frame left for a page table";
+            OtherExhausted: "the same of another account";
             NoFrames: "no free frame for it";
         }
         /// Maps a page of device registers in the caller, readable and writable, never cached. It can be mapped on like any page.
@@ -418,7 +433,8 @@ macro_rules! ways {
         }
         /// Maps a page of the device tree, for reading, in the caller.
         MACHINE_FDT machine_fdt(machine: Machine WRITE CONTROL; page: Number, address: Address) -> Number "offset of the device tree in its first page + 4,096 · its bytes" {
-            NotThere: "no device tree", "no such page of it";
+            NotThere: "no device tree";
+            AtEnd: "it ends before this page";
             BadAddress: "no page of user space";
             NotAligned: "no address of a page";
             Reserved: "message areas or windows are there";

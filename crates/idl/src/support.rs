@@ -19,7 +19,7 @@ pub const BAD_WINDOW: u64 = Protocol::BadWindow as u64;
 #[cold]
 pub fn is_of_window(error: Error) -> bool {
     use Error::{
-        AccountExhausted, BadAddress, BadArgument, BadControl, NoFrames, NotMapped, PageRights, Registers, Reserved,
+        BadAddress, BadArgument, BadControl, NoFrames, NotMapped, OtherExhausted, PageRights, Registers, Reserved,
         TooOften, WindowGone,
     };
     matches!(
@@ -33,7 +33,7 @@ pub fn is_of_window(error: Error) -> bool {
             | BadControl
             | WindowGone
             | TooOften
-            | AccountExhausted
+            | OtherExhausted
             | NoFrames
     )
 }

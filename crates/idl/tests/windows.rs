@@ -251,7 +251,7 @@ fn less_than_a_page_goes_in_the_message() {
 #[test]
 fn calls_without_a_window_use_messages() {
     use Error::{
-        AccountExhausted, BadAddress, BadArgument, BadControl, NoFrames, NotMapped, PageRights, PeerDied, Registers,
+        BadAddress, BadArgument, BadControl, NoFrames, NotMapped, OtherExhausted, PageRights, PeerDied, Registers,
         Reserved, TooOften, WindowGone,
     };
     let loopback = Loopback::new();
@@ -269,7 +269,7 @@ fn calls_without_a_window_use_messages() {
         BadControl,
         WindowGone,
         TooOften,
-        AccountExhausted,
+        OtherExhausted,
         NoFrames,
     ] {
         loopback.refuses.set(Some(error));

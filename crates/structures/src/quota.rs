@@ -53,10 +53,12 @@ pub trait Paying: Copy + PartialEq {
     fn left(self) -> usize {
         self.quota().limit.get() - self.quota().used.get()
     }
+    /// The error if it has too few frames left.
+    fn exhausted(self) -> Error;
     /// Whether so many frames are left.
     #[inline(always)]
     fn check(self, frames: usize) -> Result<(), Error> {
-        if self.left() < frames { Err(Error::AccountExhausted) } else { Ok(()) }
+        if self.left() < frames { Err(self.exhausted()) } else { Ok(()) }
     }
     /// Charges frames, which are left.
     #[inline(always)]

@@ -3,6 +3,7 @@
 use super::frames::{self, Use};
 use super::{labels, slab};
 use crate::arch::memory::{DIRECT, physical};
+use crate::cpus::cpu;
 use crate::objects::{Account, Frame, PLAIN};
 use crate::pointer::{Fresh, Held, Nucleus, Ref};
 use abi::Error;
@@ -49,6 +50,12 @@ impl Paying for Ref<Account> {
             labels::release_of(parent, self.label.get());
         }
         slab::free(self);
+    }
+    /// Says whose account it is, the running domain's or another.
+    #[cold]
+    fn exhausted(self) -> Error {
+        let is_own = cpu::this(self.held()).domain_there().is_some_and(|domain| domain.account == self);
+        if is_own { Error::AccountExhausted } else { Error::OtherExhausted }
     }
 }
 

@@ -254,7 +254,7 @@ pub fn map_fdt_page(domain: Ref<Domain>, address: u64, page: u64) -> Result<u64,
         return Err(Error::NotThere);
     }
     let (first, last) = (tree.start / 4096, (tree.start + tree.bytes - 1) / 4096);
-    let frame = first.checked_add(page).filter(|frame| *frame <= last).ok_or(Error::NotThere)?;
+    let frame = first.checked_add(page).filter(|frame| *frame <= last).ok_or(Error::AtEnd)?;
     map_archive_page(domain, address, frame as Frame, MAP_READ)?;
     Ok((tree.start % 4096) | (tree.bytes << 12))
 }

@@ -436,7 +436,7 @@ fn forged_answers() -> Result<(), &'static str> {
             let _ = op::account_move(account.entry(), Entry::OWN, frames);
         }
         crossing.caller.enter().map_err(text)?;
-        crossing.answer_refused(Error::AccountExhausted)?;
+        crossing.answer_refused(Error::OtherExhausted)?;
         hold(crossing.callee.has(TEARS).map_err(text)?, "the page is gone")?;
     }
     Ok(())

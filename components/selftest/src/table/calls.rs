@@ -229,7 +229,7 @@ fn end_caller(turn: &mut Turn, end: End) -> Result<(), &'static str> {
         (Before, End::Account) => {
             // The frames that it had left went back.
             let started = child.start(Program::Call(portal, mode, Entry(0)));
-            hold(matches!(started, Err(Error::AccountExhausted)), "frames of an account that is gone")?;
+            hold(matches!(started, Err(Error::OtherExhausted)), "frames of an account that is gone")?;
         }
         (_, End::Account) => {
             until(came, "nobody calls")?;

@@ -178,7 +178,7 @@ fn stopped(turn: &mut Turn, stop: Stop) -> Result<(), &'static str> {
         if thread.is_none() {
             // The frames that it had left went back.
             let started = child.start(Program::Write);
-            return hold(matches!(started, Err(Error::AccountExhausted)), "frames of an account that is gone");
+            return hold(matches!(started, Err(Error::OtherExhausted)), "frames of an account that is gone");
         }
         let before = look(source, 0);
         until(|| look(source, 0) != before, "the account took what was in it along")?;

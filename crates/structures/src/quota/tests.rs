@@ -24,6 +24,9 @@ impl PartialEq for Pointer {
 }
 
 impl Paying for Pointer {
+    fn exhausted(self) -> Error {
+        Error::AccountExhausted
+    }
     fn quota(&self) -> &Quota<Self> {
         assert!(!self.0.has_ended.get(), "is used after its end");
         &self.0.quota

@@ -49,9 +49,11 @@ fn tree() -> Result<Tree<'static>, &'static str> {
         None => {
             let map = |page| op::machine_fdt(Entry::SPECIAL, page, FDT + page * PAGE_BYTES as u64);
             let (offset, bytes) = map(0).map_err(|error| error.text())?;
-            for page in 1..(offset + bytes).div_ceil(PAGE_BYTES) as u64 {
+            let pages = (offset + bytes).div_ceil(PAGE_BYTES) as u64;
+            for page in 1..pages {
                 map(page).map_err(|error| error.text())?;
             }
+            hold(map(pages) == Err(Error::AtEnd), "a page after the last")?;
             *found.insert((offset, bytes))
         }
     };
