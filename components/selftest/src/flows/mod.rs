@@ -25,7 +25,7 @@ use self::changes::{
     page_kept, refused_by_another, removed, shown_and_written, taint, wait_cut, wait_kept, window_cut,
 };
 use self::operations::{Target, each, hoard, ports, semaphores, without_room};
-use self::world::{COMMON, FRAMES, MACHINE, MADE, NOBODYS, Outcome, STEPS, Side, World, named, text};
+use self::world::{COMMON, FRAMES, HAS, MACHINE, MADE, NOBODYS, Outcome, STEPS, Side, World, named, text};
 pub use self::world::{child, does};
 use crate::raw;
 use crate::table::child::{Child, PLACE, Program, Step, Unit, on_semaphore, operation};
@@ -304,6 +304,17 @@ fn bytes_of(parts: &[u64]) -> Vec<u8> {
         }
     }
     log
+}
+
+/// A tainted domain that controls the machine stops it. That is tried only if labels forbid it to change what is untainted.
+fn stopped(world: &World) -> Outcome<String> {
+    let (_account, child) = world.paid_child(Side::Tainted)?;
+    if does(&child, &[on_semaphore(Entry(HAS as usize), [numbers::V, 0, 0, 0, 0, 0])])? == 0 {
+        return Ok("not tried".into());
+    }
+    let (_account, child) = world.paid_child(Side::Tainted)?;
+    let machine = child.give(MACHINE).map_err(text)?.0 as u64;
+    Ok(named(&[does(&child, &[operation(numbers::MACHINE, [machine, numbers::MACHINE_STOP, 0, 0, 0, 0])])?]))
 }
 
 /// Memory for us from an account of ours, and from one with a taint that we do not accept.
@@ -603,6 +614,7 @@ pub fn lines() -> Vec<(&'static str, Outcome<String>)> {
         ("a line of an untainted domain in the log, and of a tainted one", log(&world)),
         ("the log on a fault of an untainted domain, and of a tainted one", reported(&world)),
         ("lines about a line, a call and a message that labels forbid, and a notice of them", refused(&world)),
+        ("to stop the machine, tainted", stopped(&world)),
         ("memory from an untainted account, and from a tainted one", draws()),
         ("a dead domain for an untainted one: untainted, and tainted; calls, untainted and tainted", dead(&world)),
         (
