@@ -226,6 +226,11 @@ fn others() -> Result<String, String> {
     refused("to give to no domain", end(&reads).give(given(&semaphore, rights::ALL), 60), StreamError::NotADomain)?;
     let domain = Delegate::entry(Entry::DOMAIN.0, rights::READ);
     refused("to give without the right", end(&reads).give(domain, 60), StreamError::NotADomain)?;
+    // A domain whose account has nothing left for its table.
+    let account = Owned::new(op::account_new(Entry::ACCOUNT, 100).map_err(|error| error.text())?);
+    let poor = Owned::new(op::domain_new(account.entry(), 0, "poor").map_err(|error| error.text())?);
+    while op::account_move(account.entry(), Entry::ACCOUNT, 1).is_ok() {}
+    refused("to give without room", end(&reads).give(given(&poor, rights::ALL), 4_000), StreamError::NoRoom)?;
     let successor = session.end(0, mine)?;
     refused("to write when another does", end(&writes).write(b"x"), StreamError::NotWritable)?;
     end(&successor).write(b"x").map_err(text)?;

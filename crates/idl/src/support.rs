@@ -19,8 +19,8 @@ pub const BAD_WINDOW: u64 = Protocol::BadWindow as u64;
 #[cold]
 pub fn is_of_window(error: Error) -> bool {
     use Error::{
-        BadAddress, BadArgument, BadControl, NoFrames, NotMapped, OtherExhausted, PageRights, Registers, Reserved,
-        TooOften, WindowGone,
+        AccountExhausted, BadAddress, BadArgument, BadControl, NoFrames, NotMapped, OtherExhausted, PageRights,
+        Registers, Reserved, TooOften, WindowGone,
     };
     matches!(
         error,
@@ -33,6 +33,7 @@ pub fn is_of_window(error: Error) -> bool {
             | BadControl
             | WindowGone
             | TooOften
+            | AccountExhausted
             | OtherExhausted
             | NoFrames
     )

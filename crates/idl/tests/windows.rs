@@ -251,8 +251,8 @@ fn less_than_a_page_goes_in_the_message() {
 #[test]
 fn calls_without_a_window_use_messages() {
     use Error::{
-        BadAddress, BadArgument, BadControl, NoFrames, NotMapped, OtherExhausted, PageRights, PeerDied, Registers,
-        Reserved, TooOften, WindowGone,
+        AccountExhausted, BadAddress, BadArgument, BadControl, NoFrames, NotMapped, OtherExhausted, PageRights,
+        PeerDied, Registers, Reserved, TooOften, WindowGone,
     };
     let loopback = Loopback::new();
     let client = StoreClient(&loopback);
@@ -269,6 +269,7 @@ fn calls_without_a_window_use_messages() {
         BadControl,
         WindowGone,
         TooOften,
+        AccountExhausted,
         OtherExhausted,
         NoFrames,
     ] {

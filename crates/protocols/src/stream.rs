@@ -29,7 +29,10 @@ impl StreamError {
     /// Why the nucleus makes no entry of a stream in the domain of a program.
     pub const fn of_entry(error: abi::Error) -> Self {
         match error {
-            abi::Error::AccountExhausted | abi::Error::NoFrames | abi::Error::TableFull => Self::NoRoom,
+            abi::Error::AccountExhausted
+            | abi::Error::OtherExhausted
+            | abi::Error::NoFrames
+            | abi::Error::TableFull => Self::NoRoom,
             abi::Error::Flow => Self::Flow,
             _ => Self::NotADomain,
         }
