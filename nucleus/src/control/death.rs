@@ -42,10 +42,12 @@ fn leave_all(domain: Ref<Domain>) {
     }
 }
 
-/// As [`die`], in two preemptible steps: false after the first, which only logs.
+/// As [`die`], in two preemptible steps: false after the first, which only logs. A change of the domain's labels that would forbid the second
+/// one is given up in the first.
 pub fn die_step(domain: Ref<Domain>, status: u64) -> bool {
     let reports = !domain.death_reported.get();
     if reports {
+        flows::stop_changing(domain);
         report_death(domain, status, 0);
     } else {
         die(domain, status);

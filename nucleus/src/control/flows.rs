@@ -67,7 +67,7 @@ pub fn judge_domain(by: Ref<Activation>, entry: Ref<Entry>, other: Ref<Domain>) 
     Ok(())
 }
 
-/// Judges an operation that is over in the step of the verdict, with the present labels of the other domain. A change of these goes on
+/// Judges a step of an operation that leaves nothing in flight, with the present labels of the other domain. A change of these goes on
 /// meanwhile: else one change after the other would put the operation off. No verdict is cached.
 pub fn judge_at_once(by: Ref<Activation>, other: Ref<Domain>) -> Result<(), Stop> {
     go_on(by)?;
@@ -79,10 +79,15 @@ pub fn judge_at_once(by: Ref<Activation>, other: Ref<Domain>) -> Result<(), Stop
 fn judge_by(by: Ref<Activation>, other: Ref<Domain>, portal: Label) -> Result<(), Stop> {
     go_on(by)?;
     if let Some(labelled) = pending(other) {
-        if let Err(Stop::Refused(error)) = advance(other, labelled) {
-            give_up_anothers(other, labelled, error);
+        match advance(other, labelled) {
+            Err(Stop::Refused(error)) => {
+                give_up_anothers(other, labelled, error);
+                return Err(Stop::Repeat);
+            }
+            _ if pending(other).is_some() => return Err(Stop::Repeat),
+            // Before it begins another change.
+            _ => {}
         }
-        return Err(Stop::Repeat);
     }
     judge_present(by, other, portal)
 }
@@ -134,10 +139,6 @@ pub fn go_on(by: Ref<Activation>) -> Result<(), Stop> {
         Some(labelled) => {
             let _ = advance_with(by, labelled)?;
             Err(Stop::Repeat)
-        }
-        None if by.changes.get() == Changes::Refused => {
-            forget_change(by);
-            Err(Error::Flow.into())
         }
         None => Ok(()),
     }
@@ -260,7 +261,7 @@ pub fn change_step(by: Ref<Activation>, only_allows: bool, make: Make<'_>) -> Re
             forget_change(by);
             return Err(Error::Flow);
         }
-        Changes::Nothing | Changes::Raise | Changes::Own => {}
+        Changes::Nothing | Changes::Raise | Changes::Own | Changes::Judged => {}
     }
     if let Some(labelled) = pending(domain) {
         return advance_with(by, labelled);
@@ -658,13 +659,16 @@ fn end(domain: Ref<Domain>, labelled: Ref<Labelled>, next: Labels) {
     take(domain, labelled, next);
 }
 
-/// Replaces the domain's labels.
+/// Replaces the domain's labels. A change of its mode alone leaves verdicts as they are: they allow nothing that would raise it.
 fn take(domain: Ref<Domain>, labelled: Ref<Labelled>, next: Labels) {
     let before = labelled.now.replace(next);
+    let is_same = [before.send, before.receive] == [next.send, next.receive];
     labelled.received.set(NOTHING_RECEIVED);
     labels::note(domain, &next);
     labels::release(domain, before);
-    domain.count_version();
+    if !is_same {
+        domain.count_version();
+    }
 }
 
 /// Gives up a change of a domain about to die.
@@ -680,10 +684,10 @@ fn initiator(domain: Ref<Domain>, labelled: Ref<Labelled>) -> Link<Activation> {
     activation_from(domain, by).filter(|activation| activation.number == by)
 }
 
-/// Gives up a change in whose step another activation than its initiator was refused. The initiator must not begin it again: then others could
-/// put its refusal off for ever.
+/// Gives up a change in whose step another activation than its initiator was refused. If it was requested, the initiator must not begin it
+/// again: then others could put its refusal off for ever. A raise begins again: its operation may have become another one by then.
 fn give_up_anothers(domain: Ref<Domain>, labelled: Ref<Labelled>, error: Error) {
-    let begun = initiator(domain, labelled).filter(|begun| begun.changes.get() != Changes::Nothing);
+    let begun = initiator(domain, labelled).filter(|begun| begun.changes.get() == Changes::Own);
     if let Some(begun) = begun.filter(|_| error == Error::Flow) {
         begun.changes.set(Changes::Refused);
     }

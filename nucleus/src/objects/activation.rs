@@ -76,8 +76,10 @@ pub enum Changes {
     Own = 2,
     /// The requested change is complete.
     Made = 3,
-    /// Another thread did the step in which the change was refused.
+    /// Another thread did the step in which the requested change was refused.
     Refused = 4,
+    /// None; its operation has restarted after a verdict.
+    Judged = 5,
 }
 
 /// In `receive_state`: the receive was woken. If it waits again it is the first of its priority.

@@ -170,7 +170,7 @@ pub fn portal_new(operands: &Operands) -> Outcome {
 }
 
 pub fn info(operands: &Operands) -> Outcome {
-    let domain = operands.domain(0, rights::READ)?;
+    let domain = operands.domain_at_once(0, rights::READ)?;
     let entry = domain.place_of(operands.index(1))?;
     let number = entry.object::<Domain>().map_or(entry.shape() as u64, |domain| domain.number);
     Ok(entry.node.kind.get() as u64 | (entry.node.rights.get() as u64) << 8 | number << 16)

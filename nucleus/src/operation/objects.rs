@@ -57,7 +57,7 @@ fn labels_of_child(operands: &Operands, account: Ref<Account>, trusted: bool) ->
 }
 
 pub fn domain_kill(operands: &Operands) -> Outcome {
-    let domain = operands.ending_domain(0, rights::CONTROL)?;
+    let domain = operands.domain_at_once(0, rights::CONTROL)?;
     let status = status::KILLED + (operands.word(1) & 0xff);
     if domain == operands.own() && status == status::KILLED + status::PANICKED {
         fault::ended(operands.0, status)

@@ -4,7 +4,7 @@ use crate::arch::memory;
 use crate::control::{dispatch, flows};
 use crate::memory::portals::PLACES_LOOKED_AT;
 use crate::memory::{frames, labels};
-use crate::objects::{Account, Activation, Domain, Entry, PLAIN, Semaphore, Stop, Thread};
+use crate::objects::{Account, Activation, Changes, Domain, Entry, PLAIN, Semaphore, Stop, Thread};
 use crate::pointer::{Held, Ref};
 use crate::report::forbidden::{Against, refuse};
 use abi::Error;
@@ -77,9 +77,10 @@ impl Operands {
     /// Judges an operation on `domain`, to which the entry refers: it is a flow in both directions.
     pub fn judged(&self, entry: Ref<Entry>, domain: Ref<Domain>) -> Result<Ref<Domain>, Stop> {
         let own = self.own();
-        if own.labelled().or(domain.labelled()).is_some() && !entry.allows(own, domain) {
+        if own.labelled().or(domain.labelled()).is_some() && !self.is_allowed(entry, domain) {
+            let was_judged = self.was_judged();
             flows::judge_domain(self.0, entry, domain)?;
-            Self::restart_if_cached(entry, own, domain)?;
+            self.restart_if_cached(was_judged, entry, domain)?;
         }
         Ok(domain)
     }
@@ -88,8 +89,8 @@ impl Operands {
     pub fn domain(&self, word: usize, rights: u8) -> Result<Ref<Domain>, Stop> {
         self.domain_by(word, rights, Self::judged)
     }
-    /// The same for a domain that the operation ends in the same step: see [`flows::judge_at_once`].
-    pub fn ending_domain(&self, word: usize, rights: u8) -> Result<Ref<Domain>, Stop> {
+    /// The same for an operation that leaves nothing in flight: see [`flows::judge_at_once`].
+    pub fn domain_at_once(&self, word: usize, rights: u8) -> Result<Ref<Domain>, Stop> {
         self.domain_by(word, rights, |operands, _, domain| {
             if operands.own().labelled().or(domain.labelled()).is_some() {
                 flows::judge_at_once(operands.0, domain)?;
@@ -114,16 +115,33 @@ impl Operands {
     /// Judges the use of an object with this label.
     fn used(&self, entry: Ref<Entry>, label: Label) -> Result<(), Stop> {
         let own = self.own();
-        if (own.is_barred.get() || label != PLAIN) && !entry.allows(own, own) {
+        if (own.is_barred.get() || label != PLAIN) && !self.is_allowed(entry, own) {
+            let was_judged = self.was_judged();
             flows::judge_object(self.0, entry, label)?;
-            Self::restart_if_cached(entry, own, own)?;
+            self.restart_if_cached(was_judged, entry, own)?;
         }
         Ok(())
     }
+    /// Whether the entry has cached the verdict.
+    fn is_allowed(&self, entry: Ref<Entry>, other: Ref<Domain>) -> bool {
+        let is_allowed = entry.allows(self.own(), other);
+        if is_allowed && self.was_judged() {
+            flows::forget_change(self.0);
+        }
+        is_allowed
+    }
+    /// Whether the operation has restarted after its last verdict.
+    fn was_judged(&self) -> bool {
+        self.0.changes.get() == Changes::Judged
+    }
     /// Called after a verdict. If the entry caches it now, restarts the operation, so that the verdict and the rest are separate
-    /// steps.
-    fn restart_if_cached(entry: Ref<Entry>, own: Ref<Domain>, other: Ref<Domain>) -> Result<(), Stop> {
-        if entry.allows(own, other) { Err(Stop::Repeat) } else { Ok(()) }
+    /// steps: but only once, if other labels made it void by then. Else whoever changes labels again and again would put the operation off.
+    fn restart_if_cached(&self, was_judged: bool, entry: Ref<Entry>, other: Ref<Domain>) -> Result<(), Stop> {
+        if was_judged || !entry.allows(self.own(), other) {
+            return Ok(());
+        }
+        self.0.changes.set(Changes::Judged);
+        Err(Stop::Repeat)
     }
     /// An account operand; 0 = the caller's own. Labels are judged, unless the account is the caller's own; an entry that names it
     /// changes nothing.
