@@ -5,12 +5,11 @@
 //! A call that a server died in is made once more, if its interface says that this does no harm; the second time, or
 //! else, the client gets `PeerDied`: it may be the call that the server dies of.
 
-use core::fmt;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 use abi::rights::Kind;
 use abi::{Control, Error};
-use idl::{Again, AllWords, Answer, Code, Delegated, Failure, Protocol, Shown, Transport, Words};
+use idl::{Again, AllWords, Answer, Delegated, Failure, Protocol, Shown, Transport, Words};
 use protocols::names::{NamesClient, NamesError};
 
 use crate::entry::Owned;
@@ -125,13 +124,14 @@ impl Source for Name<'_> {
             Ok(delegated) => Ok(delegated.into()),
             // Before there is a name service, too, and while it is started again.
             Err(Failure::Transport(Error::Empty)) => Err(Error::Revoked),
+            Err(Failure::Transport(error)) => Err(error),
             // Of a server that dies just now the entry cannot be delivered.
             Err(Failure::Refused(NamesError::Gone)) | Err(Failure::Protocol(Protocol::NotDelivered)) => {
                 Err(Error::Revoked)
             }
             Err(Failure::Refused(NamesError::NotFound | NamesError::BadName)) => Err(Error::Empty),
             Err(Failure::Refused(NamesError::Confined)) => Err(Error::Confined),
-            Err(failure) => Err(not_opened(self.0, failure)),
+            Err(_) => Err(Error::Unknown),
         }
     }
     fn service(&self) -> &str {
@@ -285,18 +285,6 @@ impl<S: Source> Connection<S> {
     }
 }
 
-/// The error for an opening that failed. A cause that is none of the nucleus is reported to a person.
-#[cold]
-pub(crate) fn not_opened<E: Code>(what: &str, failure: Failure<E>) -> Error {
-    let cause = match failure {
-        Failure::Transport(error) => return error,
-        Failure::Refused(error) => error.text(),
-        Failure::Protocol(error) => error.text(),
-    };
-    report(format_args!("`{what}` is not opened: {cause}"));
-    Error::Unknown
-}
-
 #[cold]
 fn report_given_up(service: &str, error: Error) {
     let what = match error {
@@ -310,12 +298,8 @@ fn report_given_up(service: &str, error: Error) {
 /// Says which service it was, which the error does not: on standard error output, or in the kernel log if nobody reads that.
 #[cold]
 fn say(service: &str, what: &str) {
-    report(format_args!("the service `{service}` {what}"));
-}
-
-fn report(line: fmt::Arguments<'_>) {
-    if !hooks::report(format_args!("{}: {line}\n", startup::name())) {
-        log!("{line}");
+    if !hooks::report(format_args!("{}: the service `{service}` {what}\n", startup::name())) {
+        log!("the service `{service}` {what}");
     }
 }
 

@@ -5,7 +5,7 @@ use idl::{Delegate, Failure, Protocol};
 use protocols::pipes::{PipeEndClient, PipeError, PipeSessionClient, PipesClient};
 use protocols::stream::StreamError;
 
-use crate::connection::{Connection, Direct, Given, Source, not_opened};
+use crate::connection::{Connection, Direct, Given, Source};
 use crate::entry::Owned;
 use crate::sync::Once;
 use crate::{Entry, op};
@@ -25,11 +25,12 @@ impl Source for Own {
         let account = ACCOUNT.get_or_make(|| op::account_new(Entry::ACCOUNT, 0)).as_ref().map_err(|error| *error)?;
         match PipesClient(self.0.once()).open(Delegate::entry(account.0, rights::COPY | rights::READ)) {
             Ok(delegated) => Ok(delegated.into()),
+            Err(Failure::Transport(error)) => Err(error),
             // Of a server that dies just now the entry cannot be delivered.
             Err(Failure::Protocol(Protocol::NotDelivered)) => Err(Error::Revoked),
             Err(Failure::Refused(PipeError::Flow)) => Err(Error::Flow),
             Err(Failure::Refused(PipeError::NoMemory | PipeError::TooManySessions)) => Err(Error::Full),
-            Err(failure) => Err(not_opened(self.service(), failure)),
+            Err(_) => Err(Error::Unknown),
         }
     }
     fn service(&self) -> &str {

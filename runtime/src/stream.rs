@@ -15,7 +15,7 @@ use protocols::file::{FileClient, FileError, FileSystemClient, WRITE};
 use protocols::pipes::PipeEndClient;
 use protocols::stream::{StreamClient, StreamError};
 
-use crate::connection::{Connection, Direct, Name, Source, not_opened};
+use crate::connection::{Connection, Direct, Name, Source};
 use crate::hooks::{self, Hooks};
 use crate::sync::Mutex;
 use crate::{Entry, log, startup, thread};
@@ -43,12 +43,13 @@ impl Source for Path<'_> {
         // The opener of a file insists on it.
         match FileSystemClient(FILE_SYSTEM.0.once()).open(self.path, self.flags) {
             Ok(delegated) => Ok(delegated.into()),
+            Err(Failure::Transport(error)) => Err(error),
             // Of a server that dies just now the entry cannot be delivered.
             Err(Failure::Protocol(Protocol::NotDelivered)) => Err(abi::Error::Revoked),
             Err(Failure::Refused(FileError::Flow)) => Err(abi::Error::Flow),
             Err(Failure::Refused(FileError::Confined)) => Err(abi::Error::Confined),
             Err(Failure::Refused(FileError::NotFound)) => Err(abi::Error::Removed),
-            Err(failure) => Err(not_opened(self.path, failure)),
+            Err(_) => Err(abi::Error::Unknown),
         }
     }
     fn service(&self) -> &str {

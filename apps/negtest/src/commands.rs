@@ -3,12 +3,10 @@
 use alloc::format;
 use alloc::string::String;
 
-use loader::startup::Contents;
 use tool::command::{Command, Unstarted};
 use tool::{files, print, println};
 
 use crate::case::{Case, expect, text};
-use crate::launch::spawn_with;
 
 /// All of them.
 pub const ALL: &[Case] = &[
@@ -48,11 +46,6 @@ fn none() -> Result<String, String> {
     expect("a program", program.as_str(), "no such program")?;
     let zero = cause(Command::new(&["echo", "a\0b"]).run());
     expect("a zero byte", zero.as_str(), "an argument or a variable has a zero byte")?;
-    // A loader that does not look whether it can be read.
-    let contents =
-        Contents { schedule: 0, name: "wc", streams: ["file:/etc/motd/x", "null", "console"], compartments: &[] };
-    let blind = spawn_with("/bin/wc", &contents, &[], 256).and_then(|child| child.wait());
-    expect("an input that nobody looked at", blind.map_err(text)?, 1)?;
     Ok(String::from("all refused"))
 }
 

@@ -43,20 +43,22 @@ impl ServeWord for Pager {
         if is_guard(address) {
             return STACK_OVERFLOW;
         }
-        let Some(domain) = tickets::managed(badge) else {
-            report("a page fault", "its domain's ticket was given back");
-            return GIVE_UP;
-        };
+        let Some(domain) = tickets::managed(badge) else { return give_up("its domain's ticket was given back") };
         match op::draw(Entry::SPECIAL, domain, domain, address, 0, MAP_READ | MAP_WRITE) {
             // Another thread of the domain may have been faster.
             Ok(()) | Err(Error::Occupied) => RESUME,
             Err(Error::AccountExhausted | Error::OtherExhausted) => NO_ROOM,
-            Err(error) => {
-                report("a page fault", error);
-                GIVE_UP
-            }
+            Err(error) => give_up(error.text()),
         }
     }
+}
+
+/// The answer to a fault that is not handled for a cause that never comes if all is well. The log has it.
+#[cold]
+#[inline(never)]
+fn give_up(cause: &str) -> u64 {
+    report("a page fault", cause);
+    GIVE_UP
 }
 
 /// Whether this is a page below a stack, which stays empty so that an overflow is noticed.
