@@ -225,6 +225,7 @@ impl Beside {
     }
 
     /// Puts pieces into the room, one after the other; gives their length.
+    #[inline(never)]
     fn gather(&mut self, pieces: &[&[u8]]) -> Result<usize, Error> {
         let mut length = 0;
         for piece in pieces {
@@ -244,6 +245,7 @@ impl Beside {
     }
 
     /// Exchanges `count` bytes of room and area, and a few more up to a whole word.
+    #[inline(never)]
     fn exchange(&mut self, count: usize) {
         let words = count.min(MESSAGE_BYTES).div_ceil(8);
         let room: *mut MaybeUninit<u64> = self.room.as_mut_ptr().cast();
