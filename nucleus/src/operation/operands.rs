@@ -78,11 +78,16 @@ impl Operands {
     pub fn judged(&self, entry: Ref<Entry>, domain: Ref<Domain>) -> Result<Ref<Domain>, Stop> {
         let own = self.own();
         if own.labelled().or(domain.labelled()).is_some() && !self.is_allowed(entry, domain) {
-            let was_judged = self.was_judged();
-            flows::judge_domain(self.0, entry, domain)?;
-            self.restart_if_cached(was_judged, entry, domain)?;
+            self.judge_domain(entry, domain)?;
         }
         Ok(domain)
+    }
+    #[cold]
+    #[inline(never)]
+    fn judge_domain(&self, entry: Ref<Entry>, domain: Ref<Domain>) -> Result<(), Stop> {
+        let was_judged = self.was_judged();
+        flows::judge_domain(self.0, entry, domain)?;
+        self.restart_if_cached(was_judged, entry, domain)
     }
     /// A domain operand: 0 = the caller's own.
     #[inline(always)]
@@ -116,13 +121,19 @@ impl Operands {
     fn used(&self, entry: Ref<Entry>, label: Label) -> Result<(), Stop> {
         let own = self.own();
         if (own.is_barred.get() || label != PLAIN) && !self.is_allowed(entry, own) {
-            let was_judged = self.was_judged();
-            flows::judge_object(self.0, entry, label)?;
-            self.restart_if_cached(was_judged, entry, own)?;
+            self.judge_object(entry, label)?;
         }
         Ok(())
     }
+    #[cold]
+    #[inline(never)]
+    fn judge_object(&self, entry: Ref<Entry>, label: Label) -> Result<(), Stop> {
+        let was_judged = self.was_judged();
+        flows::judge_object(self.0, entry, label)?;
+        self.restart_if_cached(was_judged, entry, self.own())
+    }
     /// Whether the entry has cached the verdict.
+    #[inline(always)]
     fn is_allowed(&self, entry: Ref<Entry>, other: Ref<Domain>) -> bool {
         let is_allowed = entry.allows(self.own(), other);
         if is_allowed && self.was_judged() {
@@ -131,6 +142,7 @@ impl Operands {
         is_allowed
     }
     /// Whether the operation has restarted after its last verdict.
+    #[inline(always)]
     fn was_judged(&self) -> bool {
         self.0.changes.get() == Changes::Judged
     }
