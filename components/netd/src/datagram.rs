@@ -11,7 +11,7 @@ use smoltcp::time::Duration;
 use smoltcp::wire::{DnsQueryType, Icmpv4Packet, Icmpv4Repr, Icmpv6Packet, Icmpv6Repr, IpAddress, Ipv6Address};
 
 use crate::demux::endpoint;
-use crate::failed;
+use crate::failure::failed;
 use crate::link::Medium;
 use crate::pages::Buffers;
 use crate::random;

@@ -20,6 +20,7 @@ mod checksum;
 mod client;
 mod datagram;
 mod demux;
+mod failure;
 mod ingress_filter;
 mod limits;
 mod link;
@@ -35,8 +36,6 @@ mod text;
 
 use alloc::string::{String, ToString};
 
-use protocols::net::NetError;
-
 runtime::entry!(main);
 
 fn main() -> u8 {
@@ -47,12 +46,6 @@ fn main() -> u8 {
             1
         }
     }
-}
-
-/// The refusal for an error that a client never meets if all is well. The log has the error.
-fn failed(what: &str, error: impl core::fmt::Display) -> NetError {
-    runtime::log_about_program!("{what}: {error}");
-    NetError::Failed
 }
 
 /// Bytes kept for calls that are under way when the account is exhausted, which the limits prevent.

@@ -15,7 +15,7 @@ use runtime::{Direct, Entry, op};
 use smoltcp::iface::{SocketHandle, SocketSet, SocketStorage};
 use smoltcp::socket::AnySocket;
 
-use crate::failed;
+use crate::failure::failed;
 
 /// Pages of one direction, at most.
 pub const MAX_PAGES: u64 = 4;

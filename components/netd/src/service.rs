@@ -16,6 +16,7 @@ use runtime::op;
 use runtime::server::{self, Serve};
 use smoltcp::socket::tcp::RecvError;
 
+use crate::failure::failed;
 use crate::session::Session as Client;
 use crate::slots::{NUMBER_BITS, Number};
 use crate::socket::What;
@@ -23,7 +24,7 @@ use crate::socket::{Kind, Socket, Stage};
 use crate::stack::{self, Stack};
 use crate::tcp::SEGMENT;
 use crate::text;
-use crate::{client, failed, limits};
+use crate::{client, limits};
 
 /// Calls that are served at the same time; none waits for the network.
 const ACTIVATIONS: usize = 2;

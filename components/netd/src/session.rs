@@ -9,7 +9,7 @@ use runtime::entry::Owned;
 use runtime::{Direct, Entry, op};
 
 use crate::client::{Client, Owner};
-use crate::failed;
+use crate::failure::failed;
 use crate::slots::Number;
 
 /// How long a client may take to set its semaphore, in nanoseconds.

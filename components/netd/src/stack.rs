@@ -27,7 +27,7 @@ use smoltcp::wire::{
 
 use crate::client::{COMPONENTS, Client};
 use crate::demux::{self, Class, Key};
-use crate::failed;
+use crate::failure::failed;
 use crate::ingress_filter;
 use crate::limits::{self, Holders};
 use crate::link::{self, Ethernet, Link, Links, Loopback, Medium};

@@ -211,7 +211,9 @@ fn windows_at_once(service: Entry) -> Result<(), &'static str> {
     let [raised, never, gate] = [(); 3].map(|()| op::semaphore_new(Entry::OWN, 0).map(Owned::new).map_err(text));
     let (raised, never, gate) = (raised?, never?, gate?);
     GATE.store(gate.entry().0, Ordering::SeqCst);
-    [&CAME, &RIGHT].map(|count| count.store(0, Ordering::SeqCst));
+    for count in [&CAME, &RIGHT] {
+        count.store(0, Ordering::SeqCst);
+    }
     let (mut domains, mut threads) = (Vec::new(), Vec::new());
     while threads.len() < CALLS {
         let child = domain([&raised, &never], Some(service)).map_err(text)?;

@@ -10,6 +10,7 @@
 #![no_std]
 #![no_main]
 
+mod callers;
 mod pager;
 mod service;
 mod tickets;

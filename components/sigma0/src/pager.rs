@@ -1,6 +1,6 @@
 //! Page faults of managed domains.
 
-use crate::service::report;
+use crate::callers::report;
 use crate::tickets;
 use abi::info::status::{NO_ROOM, STACK_OVERFLOW};
 use abi::layout::{

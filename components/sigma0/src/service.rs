@@ -1,13 +1,13 @@
 //! The interface `Sigma0`. The badge is the caller's ticket; 0 is `roottask` before it has one.
 
+use crate::callers::{CALLERS, report};
 use crate::{pager, tickets};
 use abi::rights::{CONTROL, Kind, WRITE};
 use abi::{Error, MAX_ORDER, layout};
 use idl::{Delegated, Reply, Request};
 use protocols::sigma0::{MOST_TICKETS, Sigma0Error, Sigma0Server};
-use runtime::label::Compartments;
 use runtime::server::Serve;
-use runtime::{Entry, log_about_program, log_refused, message, op};
+use runtime::{Entry, log_refused, message, op};
 
 /// Where `roottask` finds the service in this domain's table.
 pub const PLACE: Entry = Entry(layout::FIRST_FREE);
@@ -24,9 +24,6 @@ impl Serve for Service {
     }
 }
 
-/// Answers whether a caller is tainted.
-static CALLERS: Compartments = Compartments::new();
-
 /// Refuses a tainted caller. An untainted domain may have lent it the entry, and would notice that we use it.
 fn judge() -> Result<(), Sigma0Error> {
     if CALLERS.caller_may(0).change {
@@ -34,13 +31,6 @@ fn judge() -> Result<(), Sigma0Error> {
     }
     log_refused!("memory for others");
     Err(Sigma0Error::Flow)
-}
-
-/// Logs the cause of what never happens if all is well, unless everybody would learn of a tainted caller by that.
-pub fn report(what: &str, error: impl core::fmt::Display) {
-    if CALLERS.caller_may(0).change {
-        log_about_program!("{what}: {error}");
-    }
 }
 
 /// The refusal of the nucleus as an error of this interface.
