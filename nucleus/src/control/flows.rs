@@ -79,15 +79,13 @@ pub fn judge_at_once(by: Ref<Activation>, other: Ref<Domain>) -> Result<(), Stop
 fn judge_by(by: Ref<Activation>, other: Ref<Domain>, portal: Label) -> Result<(), Stop> {
     go_on(by)?;
     if let Some(labelled) = pending(other) {
-        match advance(other, labelled) {
-            Err(Stop::Refused(error)) => {
-                give_up_anothers(other, labelled, error);
-                return Err(Stop::Repeat);
-            }
-            _ if pending(other).is_some() => return Err(Stop::Repeat),
-            // Before it begins another change.
-            _ => {}
+        if let Err(Stop::Refused(error)) = advance(other, labelled) {
+            give_up_anothers(other, labelled, error);
         }
+        if pending(other).is_some() {
+            return Err(Stop::Repeat);
+        }
+        // It goes on before the other domain begins another change.
     }
     judge_present(by, other, portal)
 }
@@ -261,7 +259,7 @@ pub fn change_step(by: Ref<Activation>, only_allows: bool, make: Make<'_>) -> Re
             forget_change(by);
             return Err(Error::Flow);
         }
-        Changes::Nothing | Changes::Raise | Changes::Own | Changes::Judged => {}
+        Changes::Nothing | Changes::Raise | Changes::Own | Changes::Judged | Changes::JudgedTwice => {}
     }
     if let Some(labelled) = pending(domain) {
         return advance_with(by, labelled);
@@ -285,9 +283,15 @@ pub fn change_step(by: Ref<Activation>, only_allows: bool, make: Make<'_>) -> Re
     begin(by, made, true).map(|()| Change::Goes)
 }
 
-/// Gives the domain these labels, which forbid nothing in flight.
+/// Gives the domain these labels, which forbid nothing in flight. A change of its mode alone leaves verdicts as they are: they allow nothing
+/// that would raise it.
 pub fn take_at_once(domain: Ref<Domain>, next: Labels) -> Result<(), Error> {
-    take(domain, room_for(domain, next)?, next);
+    let (labelled, before) = (room_for(domain, next)?, domain.labels());
+    let is_same = [before.send, before.receive] == [next.send, next.receive];
+    take(domain, labelled, next);
+    if !is_same {
+        domain.count_version();
+    }
     Ok(())
 }
 
@@ -657,18 +661,15 @@ fn end(domain: Ref<Domain>, labelled: Ref<Labelled>, next: Labels) {
     }
     labelled.next.set(None);
     take(domain, labelled, next);
+    domain.count_version();
 }
 
-/// Replaces the domain's labels. A change of its mode alone leaves verdicts as they are: they allow nothing that would raise it.
+/// Replaces the domain's labels.
 fn take(domain: Ref<Domain>, labelled: Ref<Labelled>, next: Labels) {
     let before = labelled.now.replace(next);
-    let is_same = [before.send, before.receive] == [next.send, next.receive];
     labelled.received.set(NOTHING_RECEIVED);
     labels::note(domain, &next);
     labels::release(domain, before);
-    if !is_same {
-        domain.count_version();
-    }
 }
 
 /// Gives up a change of a domain about to die.

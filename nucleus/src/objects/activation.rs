@@ -80,6 +80,8 @@ pub enum Changes {
     Refused = 4,
     /// None; its operation has restarted after a verdict.
     Judged = 5,
+    /// The same, twice: as often as an operation has operands that are judged.
+    JudgedTwice = 6,
 }
 
 /// In `receive_state`: the receive was woken. If it waits again it is the first of its priority.

@@ -77,7 +77,7 @@ impl Operands {
     /// Judges an operation on `domain`, to which the entry refers: it is a flow in both directions.
     pub fn judged(&self, entry: Ref<Entry>, domain: Ref<Domain>) -> Result<Ref<Domain>, Stop> {
         let own = self.own();
-        if own.labelled().or(domain.labelled()).is_some() && !self.is_allowed(entry, domain) {
+        if own.labelled().or(domain.labelled()).is_some() && !entry.allows(own, domain) {
             self.judge_domain(entry, domain)?;
         }
         Ok(domain)
@@ -85,9 +85,9 @@ impl Operands {
     #[cold]
     #[inline(never)]
     fn judge_domain(&self, entry: Ref<Entry>, domain: Ref<Domain>) -> Result<(), Stop> {
-        let was_judged = self.was_judged();
+        let before = self.0.changes.get();
         flows::judge_domain(self.0, entry, domain)?;
-        self.restart_if_cached(was_judged, entry, domain)
+        self.restart_if_cached(before, entry, domain)
     }
     /// A domain operand: 0 = the caller's own.
     #[inline(always)]
@@ -120,7 +120,7 @@ impl Operands {
     /// Judges the use of an object with this label.
     fn used(&self, entry: Ref<Entry>, label: Label) -> Result<(), Stop> {
         let own = self.own();
-        if (own.is_barred.get() || label != PLAIN) && !self.is_allowed(entry, own) {
+        if (own.is_barred.get() || label != PLAIN) && !entry.allows(own, own) {
             self.judge_object(entry, label)?;
         }
         Ok(())
@@ -128,32 +128,27 @@ impl Operands {
     #[cold]
     #[inline(never)]
     fn judge_object(&self, entry: Ref<Entry>, label: Label) -> Result<(), Stop> {
-        let was_judged = self.was_judged();
+        let before = self.0.changes.get();
         flows::judge_object(self.0, entry, label)?;
-        self.restart_if_cached(was_judged, entry, self.own())
-    }
-    /// Whether the entry has cached the verdict.
-    #[inline(always)]
-    fn is_allowed(&self, entry: Ref<Entry>, other: Ref<Domain>) -> bool {
-        let is_allowed = entry.allows(self.own(), other);
-        if is_allowed && self.was_judged() {
-            flows::forget_change(self.0);
-        }
-        is_allowed
-    }
-    /// Whether the operation has restarted after its last verdict.
-    #[inline(always)]
-    fn was_judged(&self) -> bool {
-        self.0.changes.get() == Changes::Judged
+        self.restart_if_cached(before, entry, self.own())
     }
     /// Called after a verdict. If the entry caches it now, restarts the operation, so that the verdict and the rest are separate
-    /// steps: but only once, if other labels made it void by then. Else whoever changes labels again and again would put the operation off.
-    fn restart_if_cached(&self, was_judged: bool, entry: Ref<Entry>, other: Ref<Domain>) -> Result<(), Stop> {
-        if was_judged || !entry.allows(self.own(), other) {
-            return Ok(());
+    /// steps: but only as often as an operation has judged operands. Else whoever changes labels again and again would put it off.
+    fn restart_if_cached(&self, before: Changes, entry: Ref<Entry>, other: Ref<Domain>) -> Result<(), Stop> {
+        let changes = &self.0.changes;
+        match before {
+            Changes::JudgedTwice => changes.set(before),
+            _ if !entry.allows(self.own(), other) => {}
+            Changes::Judged => {
+                changes.set(Changes::JudgedTwice);
+                return Err(Stop::Repeat);
+            }
+            _ => {
+                changes.set(Changes::Judged);
+                return Err(Stop::Repeat);
+            }
         }
-        self.0.changes.set(Changes::Judged);
-        Err(Stop::Repeat)
+        Ok(())
     }
     /// An account operand; 0 = the caller's own. Labels are judged, unless the account is the caller's own; an entry that names it
     /// changes nothing.

@@ -390,6 +390,8 @@ pub fn ended_meanwhile(world: &World) -> Outcome<String> {
         runtime::thread::sleep(20_000_000).map_err(text)?;
         let _taints = callee.start(Program::Steps(256)).map_err(text)?;
         runtime::thread::sleep(PART_OF_IT).map_err(text)?;
+        let described = op::entry_info(callee.domain.entry(), Entry(HAS as usize));
+        described.map_err(text)?;
         if is_killed {
             op::domain_kill(callee.domain.entry(), 0).map_err(text)?;
         }
