@@ -2,10 +2,11 @@
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
+use abi::level::{ONE, TWO};
 use abi::{Control, Error, MAX_DEPTH, MAX_THREADS, NEVER, rights};
 use idl::{Reply, Request};
 use runtime::entry::Owned;
-use runtime::op::{self, Schedule};
+use runtime::op::{self, LabelFrom, Schedule};
 use runtime::server::{self, Serve};
 use runtime::sync::Mutex;
 use runtime::thread::Thread;
@@ -23,6 +24,8 @@ pub const CHECKS: &[Check] = &[
     ("an account too small for an activation", || exhaust(activation)),
     ("an account too small for a thread", || exhaust(thread)),
     ("a table of the account's domain that a mapping needs", || exhaust(mapping)),
+    ("a table of the account's domain that the boot archive needs", || exhaust(archive)),
+    ("the labels of the account's domain", labels),
     ("frames move only as far as there are any", moves),
     ("calls go as deep as they may and no deeper", depth),
     ("forty deadlines at the same instant", storm),
@@ -106,6 +109,31 @@ fn activation(account: Entry) -> Result<(), Error> {
 fn mapping(account: Entry) -> Result<(), Error> {
     let domain = Owned::new(op::domain_new(account, 0, "small")?);
     crate::map_code(domain.entry(), 0x7000_0000_0000)
+}
+
+fn archive(account: Entry) -> Result<(), Error> {
+    let domain = Owned::new(op::domain_new(account, 0, "small")?);
+    op::machine_archive(Entry::SPECIAL, domain.entry())
+}
+
+/// Labels of more handles than a page has room for beside the domain.
+fn labels() -> Result<(), &'static str> {
+    const HANDLES: u64 = 300;
+    let text = |error: Error| error.text();
+    let label = |level| op::label_new(LabelFrom::Level(level)).map(Owned::new).map_err(text);
+    let (send, receive) = (label(ONE)?, label(TWO)?);
+    for number in 1..=HANDLES {
+        op::label_put(receive.entry(), number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 3, ONE).map_err(text)?;
+    }
+    let account = op::account_new(Entry::OWN, 100).map(Owned::new).map_err(text)?;
+    let domain = op::domain_new(account.entry(), 0, "small").map(Owned::new).map_err(text)?;
+    while op::account_move(account.entry(), Entry::OWN, 1).is_ok() {}
+    let labelled = || op::domain_set_labels(domain.entry(), send.entry(), receive.entry(), false).map(drop);
+    hold(labelled() == Err(Error::OtherExhausted), "another error")?;
+    op::account_move(Entry::OWN, account.entry(), 60).and_then(|()| labelled()).map_err(text)?;
+    drop((send, receive, domain, account));
+    // A change of a label frees first what is left of others.
+    op::label_put(label(ONE)?.entry(), 1, TWO).map_err(text)
 }
 
 fn moves() -> Result<(), &'static str> {

@@ -85,7 +85,7 @@ fn no_two_methods_have_a_number() {
     assert!(METHODS.iter().map(|(name, _)| *name).eq(LAYOUTS.iter().map(|(name, _)| *name)));
 }
 
-/// The chapter about interfaces names those that have a portal of their own, and each that there is.
+/// The chapter about interfaces has the portal of each, and names none that there is not.
 #[test]
 fn the_book_has_the_portal_of_each_interface() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/book/interfaces.md");
@@ -104,16 +104,15 @@ fn the_book_has_the_portal_of_each_interface() {
             .or(others)
             .map(|row| row[2].trim_matches('`'))
     };
-    let mut there: Vec<_> = LAYOUTS.iter().map(|(_, text)| word_after(text, "interface ")).collect();
+    let there: Vec<_> = LAYOUTS.iter().map(|(_, text)| word_after(text, "interface ")).collect();
     for ((_, text), interface) in LAYOUTS.iter().zip(&there) {
         assert_eq!(portal_of(interface), Some(word_after(text, "portal ")), "{interface}");
     }
     let rows_of_interfaces = rows("| interface | served by |");
     let mut listed: Vec<String> =
         rows_of_interfaces.iter().flat_map(|row| row[1].split('`').skip(1).step_by(2)).map(String::from).collect();
-    there.sort_unstable();
-    listed.sort_unstable();
-    assert_eq!(listed, there);
+    listed.retain(|interface| !there.contains(&interface.as_str()));
+    assert!(listed.is_empty(), "{listed:?} are no interfaces");
 }
 
 /// The rest of the line that begins so.
