@@ -343,7 +343,7 @@ fn end(state: &State) -> Result<(), ProcessError> {
             Ok(()) | Err(abi::Error::PeerDied | abi::Error::Revoked) => Ok(()),
             Err(error) => Err(labels::failed("the nucleus", error)),
         },
-        // What is left of it is being taken away: a program that is being loaded has no entry yet, nor a domain in the table.
+        // It has ended, and its domain is removed. Nobody can name a program that is being loaded: it has no entry and no domain yet.
         State::Starting | State::Ended(..) => Ok(()),
     }
 }

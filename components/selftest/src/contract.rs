@@ -375,8 +375,9 @@ fn without_room(case: &Case<'_>) -> Result<usize, &'static str> {
     }
     // These fill an entry of another domain's table.
     let is_anothers = matches!(case.index, numbers::ENTRY_COPY | numbers::PORTAL_NEW | numbers::SERVICE_NEW);
+    let exhausted = if is_anothers { Error::OtherExhausted } else { Error::AccountExhausted };
     match tried? {
-        Err(error) if error == if is_anothers { Error::OtherExhausted } else { Error::AccountExhausted } => Ok(1),
+        Err(error) if error == exhausted => Ok(1),
         outcome => case.wrong("without a frame", outcome),
     }
 }
