@@ -648,7 +648,7 @@ fn stays(domain: Ref<Domain>, labelled: Ref<Labelled>, other: Ref<Domain>, how: 
 /// `payer`'s.
 #[inline(never)]
 fn may_call(payer: Ref<Domain>, from: &Labels, to: &Labels, portal: Label) -> Result<bool, Stop> {
-    // Whatever its mode, so that a switch of the mode does not begin the question again.
+    // Whatever its mode, so that a switch of the mode does not restart the question.
     let from = Labels { is_explicit: true, ..*from };
     Ok(matches!(admit(payer, &from, to, portal)?, Admission::Admitted))
 }
@@ -685,8 +685,8 @@ fn initiator(domain: Ref<Domain>, labelled: Ref<Labelled>) -> Link<Activation> {
     activation_from(domain, by).filter(|activation| activation.number == by)
 }
 
-/// Gives up a change in whose step another activation than its initiator was refused. If it was requested, the initiator must not begin it
-/// again: then others could put its refusal off for ever. A raise begins again: its operation may have become another one by then.
+/// Gives up a change in whose step another activation than its initiator was refused. If it was requested, the initiator must not restart
+/// it: then others could put its refusal off for ever. A raise restarts: its operation may have become another one by then.
 fn give_up_anothers(domain: Ref<Domain>, labelled: Ref<Labelled>, error: Error) {
     let begun = initiator(domain, labelled).filter(|begun| begun.changes.get() == Changes::Own);
     if let Some(begun) = begun.filter(|_| error == Error::Flow) {

@@ -126,7 +126,7 @@ pub fn make_step(maker: Ref<Activation>, text: &[u8]) -> Result<usize, Stop> {
     let held = maker.held();
     let shapes = SHAPES.get(held);
     if maker.progress.get() == 0 || shapes.maker.get() != maker.address() {
-        // Abandons the unfinished shape of another activation, which starts again.
+        // Abandons the unfinished shape of another activation, which restarts.
         shapes.asked.set(Reading::NONE);
         shapes.maker.set(maker.address());
         maker.progress.set(BEGUN);

@@ -81,7 +81,6 @@ fn may_note(held: Held, number: u64) -> bool {
 
 /// Appends a line about a domain, if there may be one: from what has this send label, to something.
 fn line(about: Ref<Domain>, from: [Part; 3], label: Label, to: &[Part]) {
-    const LEVELS: [&str; 5] = [":*", ":0", ":1", ":2", ":3"];
     let held = about.held();
     if !may_note(held, about.number) {
         return;
@@ -91,14 +90,15 @@ fn line(about: Ref<Domain>, from: [Part; 3], label: Label, to: &[Part]) {
         pool.read(label, 0, &mut entries);
         pool.entries(label)
     });
-    let mut parts = [NOTHING; 3 + 3 * ENTRIES + 1];
+    let mut parts = [NOTHING; 3 + 1 + ENTRIES + 1];
     parts[..3].copy_from_slice(&from);
-    let mut used = 3;
+    if count > 0 {
+        parts[3] = Part::Text(" ");
+    }
+    let mut used = 4;
     for entry in entries.iter().take(count as usize) {
-        let level = LEVELS.get((entry & 7) as usize).copied().unwrap_or_default();
-        let before = Part::Text(if used == 3 { " {" } else { " " });
-        parts[used..used + 3].copy_from_slice(&[before, Part::Hex(entry >> 3), Part::Text(level)]);
-        used += 3;
+        parts[used] = Part::Entry(if used == 4 { b'{' } else { b' ' }, *entry);
+        used += 1;
     }
     parts[used] = Part::Text(if count == 0 { " -> " } else { "} -> " });
     log::line_in(held, REFUSED, &parts[..=used], to);

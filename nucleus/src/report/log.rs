@@ -79,7 +79,12 @@ pub enum Part<'a> {
     Number(u64),
     /// Hexadecimal, after 0x.
     Hex(u64),
+    /// A character, and an entry of a label: handle and level.
+    Entry(u8, u64),
 }
+
+/// The levels of labels, by the low three bits of an entry.
+const LEVELS: [[u8; 2]; 5] = [*b":*", *b":0", *b":1", *b":2", *b":3"];
 
 /// Bytes of a [`Part::Foreign`] that are filtered and written at once.
 const PIECE: usize = 64;
@@ -134,17 +139,17 @@ impl Ring<'_> {
                 }
             }
             Part::Number(number) => self.put_number(*number),
-            Part::Hex(number) => self.put_hex(*number),
+            Part::Hex(number) => {
+                let (text, first) = hex(*number);
+                self.put(&text[first..19]);
+            }
+            Part::Entry(before, entry) => {
+                let (mut text, first) = hex(*entry >> 3);
+                text[first - 1] = *before;
+                text[19..].copy_from_slice(&LEVELS.get((*entry & 7) as usize).copied().unwrap_or_default());
+                self.put(&text[first - 1..]);
+            }
         }
-    }
-
-    fn put_hex(&self, number: u64) {
-        let mut text = [0; 18];
-        text[2..10].copy_from_slice(&hex_digits((number >> 32) as u32));
-        text[10..].copy_from_slice(&hex_digits(number as u32));
-        let first = (number | 1).leading_zeros() as usize / 4;
-        text[first..first + 2].copy_from_slice(b"0x");
-        self.put(&text[first..]);
     }
 
     fn put_number(&self, number: u64) {
@@ -155,6 +160,16 @@ impl Ring<'_> {
         let text = digits(number as u32);
         self.put(&text[first_of(text)..]);
     }
+}
+
+/// 0x and hexadecimal digits, which end at byte 19, and where they begin: not at byte 0.
+fn hex(number: u64) -> ([u8; 21], usize) {
+    let mut text = [0; 21];
+    text[3..11].copy_from_slice(&hex_digits((number >> 32) as u32));
+    text[11..19].copy_from_slice(&hex_digits(number as u32));
+    let first = 1 + (number | 1).leading_zeros() as usize / 4;
+    text[first..first + 2].copy_from_slice(b"0x");
+    (text, first)
 }
 
 /// Eight hexadecimal digits, computed at once: the nibbles are spread over the bytes of a word.
