@@ -23,11 +23,15 @@ use crate::launch::Process;
 
 /// All of them.
 pub const ALL: &[Case] = &[
-    Case::tried("window-kept", "a callee reads its window after its return", || dies(KEEP, USE)),
-    Case::tried("window-passed", "a callee reads behind its window", || dies(ANSWER, BEHIND)),
-    Case::tried("window-written", "a callee writes to a window that is to be read", || dies(ANSWER, WRITE)),
-    Case::tried("window-run", "a callee jumps into its window", || dies(ANSWER, JUMP)),
-    Case::tried("window-dropped", "a callee dies with a window open", || dies(ANSWER, KILL)),
+    Case::tried("window-kept", "a callee reads its window after its return", || dies(KEEP, USE, 1)),
+    Case::tried("window-passed", "a callee reads past its window", || dies(ANSWER, BEHIND, 1)),
+    Case::tried("window-written", "a callee writes to a window that is to be read", || dies(ANSWER, WRITE, 1)),
+    Case::tried("window-run", "a callee jumps into its window", || dies(ANSWER, JUMP, 1)),
+    Case::tried("window-pages-written", "a callee writes to a window of two pages that are to be read", || {
+        dies(ANSWER, WRITE, 2)
+    }),
+    Case::tried("window-pages-run", "a callee jumps into its window of two pages", || dies(ANSWER, JUMP, 2)),
+    Case::tried("window-dropped", "a callee dies with a window open", || dies(ANSWER, KILL, 1)),
     Case::tried("window-exited", "a callee ends its thread with a window open", exits),
     Case::tried("window-killed", "a callee is killed with a window open", killed),
     Case::tried("window-unmapped", "a caller unmaps a page that it lends", || taken(MAP_READ | UNMAP_SELF)),
@@ -38,7 +42,7 @@ pub const ALL: &[Case] = &[
     Case::tried("window-orphaned", "a caller is killed while its callee has a window", orphaned),
     Case::tried("window-moved", "a caller goes to another CPU while its callee has a window", moved),
     Case::tried("window-crowd", "28 windows of the same 16 pages, which go", crowd),
-    Case::tried("window-chain", "a call is cut off below a window of 16 pages that was handed on four times", chain),
+    Case::tried("window-chain", "a call is cut off below a window of 16 pages that was handed on three times", chain),
     Case::tried("window-peeked", "a callee reads the slot of a window that is open on another CPU", peeked),
 ];
 
@@ -92,8 +96,8 @@ impl Serve for Victim {
             BEHIND => return Reply::word(read(base + (window & 0x1f) * PAGE_BYTES as u64)),
             WRITE => write(base, operand),
             JUMP => {
-                // SAFETY: nothing there is executed, so we die.
-                let code: extern "C" fn() = unsafe { core::mem::transmute(base as usize) };
+                // SAFETY: `nothing` is there. It is not executed, so we die.
+                let code: extern "C" fn() = unsafe { core::mem::transmute((base + operand) as usize) };
                 code();
             }
             KILL => drop(op::domain_kill(Entry::OWN, 9)),
@@ -216,20 +220,27 @@ fn answers(entry: Entry) -> Result<(), String> {
     expect("the next window", ask(entry, ANSWER, 0, own() | 1), Ok([MARK, 0]))
 }
 
-fn dies(first: u64, how: u64) -> Result<String, String> {
+/// The callee would return from it.
+#[inline(never)]
+extern "C" fn nothing() {}
+
+/// After a call that does `first`, a call with a window of so many pages does `how`, and the callee dies.
+fn dies(first: u64, how: u64, pages: u64) -> Result<String, String> {
     let (process, entry) = start()?;
     expect("the first call", ask(entry.entry(), first, 0, own() | 1), Ok([MARK, 0]))?;
-    let window = match how {
-        USE => 0,
-        // It is executed here.
-        JUMP => (dies as *const () as u64 & !(PAGE_BYTES as u64 - 1)) | 1,
-        _ => own() | 1,
+    let code = nothing as *const () as u64;
+    let in_page = PAGE_BYTES as u64 - 1;
+    let (window, operand) = match how {
+        USE => (0, 0),
+        // It may be executed here.
+        JUMP => (code & !in_page | pages, code & in_page),
+        _ => (own() | pages, MARK + 1),
     };
-    // The code of portals opens a window on a page that was lent before.
+    // The code of portals opens a window on one page that was lent before, the nucleus all others.
     if window != 0 {
         ask(entry.entry(), ANSWER, 0, window).map_err(|error| error.to_string())?;
     }
-    expect("the call", ask(entry.entry(), how, MARK + 1, window), Err(Error::PeerDied))?;
+    expect("the call", ask(entry.entry(), how, operand, window), Err(Error::PeerDied))?;
     expect("the page", LENT[0].0[0].load(Ordering::SeqCst), MARK)?;
     let ended = if how == KILL { status::KILLED + 9 } else { status::PAGE_FAULT };
     expect("its status", process.wait(), Ok(ended))?;

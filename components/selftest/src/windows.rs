@@ -27,7 +27,7 @@ pub const CHECKS: &[Check] = &[
     ("registers of a device can be neither lent nor torn away", registers),
     ("safe code shows pages that it lends, and none by a word", only_lent),
     ("a callee sees concurrent writes", changes),
-    ("a window is handed on four times, as wide and writable as it is at most", handed_on),
+    ("a window is handed on three times, as wide and writable as it is at most", handed_on),
     ("as many windows at once as there are slots", many),
     ("an account too small for the tables of windows", || poor(1)),
     ("an account too small for those of a window of 16 pages", || poor(MAX_PAGES)),
