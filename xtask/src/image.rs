@@ -307,7 +307,7 @@ pub fn pack(
     let forwards = if has(NETWORK_DRIVER) { Some(vec![Forward::any(Protocol::Tcp, WEB)?]) } else { None };
     let elf = |(name, program): (String, Program)| Ok((name, programs.file(&program)?.to_path_buf()));
     let programs = system.domains().into_iter().map(elf).collect::<Result<_>>()?;
-    Ok(Image { forwards, entropy: has(ENTROPY_DRIVER), programs, ..image })
+    Ok(Image { forwards, entropy: has(BUS), programs, ..image })
 }
 
 /// Frames that a domain has before its program's first instruction, at least, beside pages that the program may write: its object
@@ -355,8 +355,8 @@ pub fn nucleus_only(project: &Project, checks: Checks) -> Result<Image> {
 const LISTS_PORTALS: &str = "portals";
 /// The component for which the machine has a network interface.
 const NETWORK_DRIVER: &str = "virtio-net";
-/// The component for which the machine has a device that gives randomness.
-const ENTROPY_DRIVER: &str = "virtio-rng";
+/// The component for which the machine has a device that gives randomness, whether or not that has a driver.
+const BUS: &str = "bus";
 
 fn finish(project: &Project, writer: Writer, nucleus: PathBuf, command_line: String) -> Result<Image> {
     let scratch = project.scratch()?;

@@ -100,9 +100,11 @@ impl State {
     /// A device for a driver that has none: the first of these that nobody has.
     fn take(&mut self, badge: u64, device: u64, domain: Owned) -> Result<(), BusError> {
         let is_taken = |number: usize| self.taken.values().any(|device| device.number == number);
-        let mut wanted = self.found.iter().enumerate();
-        let place = wanted.find(|(number, found)| u64::from(found.configuration.id()) == device && !is_taken(*number));
-        let (number, Found { function, configuration }) = place.ok_or(BusError::NotFound)?;
+        let all = self.found.iter().enumerate();
+        let mut wanted = all.filter(|(_, found)| u64::from(found.configuration.id()) == device).peekable();
+        wanted.peek().ok_or(BusError::NotFound)?;
+        let free = wanted.find(|(number, _)| !is_taken(*number));
+        let (number, Found { function, configuration }) = free.ok_or(BusError::Taken)?;
         function.set(Activity::Answers);
         let line = function.line(configuration);
         let interrupt = line.and_then(|line| {
@@ -171,7 +173,7 @@ impl BusServer for BusService {
             for page in 0..pages {
                 match op::machine_device(Entry::SPECIAL, region.start + page * PAGE, own + page * PAGE) {
                     Ok(()) | Err(abi::Error::Occupied) => {}
-                    Err(abi::Error::Withheld | abi::Error::BadArgument) => return Err(BusError::NoRegion),
+                    Err(abi::Error::Withheld) => return Err(BusError::Withheld),
                     Err(abi::Error::AccountExhausted | abi::Error::NoFrames) => return Err(BusError::NoMemory),
                     Err(error) => return Err(failed("registers", error)),
                 }

@@ -1,21 +1,80 @@
-//! Batches of frames that are none, for the driver of the network interface.
+//! Requests that the bus refuses, and batches of frames that are none, for the driver of the network interface.
 
 use alloc::boxed::Box;
 
-use idl::Failure;
+use idl::{Delegate, Failure};
+use protocols::bus::{BusClient, BusError, CONFIGURATION_BYTES};
 use protocols::names::{NamesClient, NamesError};
 use protocols::nic::{LENGTH_BYTES, MAX_FRAME, MIN_FRAME, NicClient, NicError};
+use runtime::abi::layout::{self, FREE_START};
+use runtime::abi::{PAGE_BYTES, rights};
 use runtime::connection::{Connection, NameService};
 use runtime::window::Page;
-use runtime::{Direct, program};
+use runtime::{Direct, Entry, op, program};
 
 use crate::check::{Check, hold};
 use crate::services::say;
 
 pub const CHECKS: &[Check] = &[
+    ("the bus refuses each request that cannot be, and gives a device to one driver", bus),
     ("batches that hold no whole frames are refused, and the driver goes on", batches),
     ("the driver has no name", name),
 ];
+
+/// Vendor and product of the devices (virtio 1.2, 5.1 and 5.4): the network's, which has a driver, and the source of entropy, which has none.
+const NETWORK: u64 = 0x1041_1af4;
+const ENTROPY: u64 = 0x1044_1af4;
+/// Where nothing is mapped.
+const FREE: u64 = FREE_START + (1 << 30);
+
+fn bus() -> Result<(), &'static str> {
+    let bus = BusClient(Direct(program::portal("bus").ok_or("no portal")?));
+    let domain = Delegate::entry(Entry::DOMAIN.0, rights::WRITE);
+    let semaphore = op::semaphore_new(Entry::OWN, 0).map_err(|error| error.text())?;
+    let life = Delegate::entry(semaphore.0, rights::USE);
+    let mut bytes = [0; CONFIGURATION_BYTES];
+    let refused = |error: BusError| Err(Failure::Refused(error));
+
+    let early = "a request without a device";
+    hold(bus.configuration(&mut bytes).map(|_| ()) == refused(BusError::NotClaimed), early)?;
+    hold(bus.registers(0, FREE).map(|_| ()) == refused(BusError::NotClaimed), early)?;
+    hold(bus.interrupt().map(|_| ()) == refused(BusError::NotClaimed), early)?;
+    hold(bus.frames(1, FREE, &mut [0; 8]).map(|_| ()) == refused(BusError::NotClaimed), early)?;
+    hold(bus.work(life) == refused(BusError::NotClaimed), early)?;
+
+    hold(bus.claim(0, domain) == refused(BusError::NotFound), "a device that there is not")?;
+    hold(bus.claim(NETWORK, domain) == refused(BusError::Taken), "another driver's device")?;
+    let reader = Delegate::entry(Entry::DOMAIN.0, rights::READ);
+    hold(bus.claim(ENTROPY, reader) == refused(BusError::NotADomain), "a domain that may not be written")?;
+    hold(bus.claim(ENTROPY, life) == refused(BusError::NotADomain), "a semaphore for a domain")?;
+    bus.claim(ENTROPY, domain).map_err(say)?;
+    hold(bus.claim(ENTROPY, domain) == refused(BusError::HasDevice), "the same device once more")?;
+    hold(bus.claim(NETWORK, domain) == refused(BusError::HasDevice), "a second device")?;
+
+    let count = bus.configuration(&mut bytes).map_err(say)?;
+    hold(count == CONFIGURATION_BYTES && bytes[..4] == (ENTROPY as u32).to_le_bytes(), "another device")?;
+    let has = |base: &u64| bus.registers(*base, 1).map(|_| ()) != refused(BusError::NoRegion);
+    let base = (0..6).find(has).ok_or("no registers")?;
+    let own = BATCHES.as_ptr() as u64 & !(PAGE_BYTES as u64 - 1);
+    for (address, error) in [
+        (FREE + 1, BusError::BadAddress),
+        (u64::MAX << 12, BusError::BadAddress),
+        (layout::MESSAGE_START, BusError::BadAddress),
+        (own, BusError::Occupied),
+    ] {
+        hold(bus.registers(base, address).map(|_| ()) == refused(error), "an address for registers")?;
+        hold(bus.frames(2, address, &mut [0; 16]).map(|_| ()) == refused(error), "an address for frames")?;
+    }
+    for base in [6, 63, 64, u64::MAX] {
+        hold(bus.registers(base, FREE).map(|_| ()) == refused(BusError::NoRegion), "registers that there are not")?;
+    }
+    hold(bus.registers(base, FREE).map(|bytes| bytes > 0) == Ok(true), "no registers are mapped")?;
+
+    hold(bus.work(domain) == refused(BusError::NotASemaphore), "a domain for a semaphore")?;
+    let silent = Delegate::entry(semaphore.0, 0);
+    hold(bus.work(silent) == refused(BusError::NotASemaphore), "a semaphore without a right")?;
+    bus.work(life).map_err(say)
+}
 
 /// The frames of a batch by their lengths: those that are said, and those that stand there.
 type Lengths = &'static [(usize, usize)];

@@ -26,7 +26,7 @@ use protocols::status::{StatusError, StatusServer};
 use runtime::server::{self, Serve};
 use runtime::sync::Mutex;
 use runtime::{Entry, op};
-use status_json::kept::Kept;
+use status_json::kept::{Kept, Missing};
 
 use look::Looked;
 
@@ -60,7 +60,10 @@ impl StatusServer for Status {
     fn take(&self, _badge: u64) -> Result<(u64, u64), StatusError> {
         let mut state = STATE.lock();
         let State { kept, looked } = state.as_mut().ok_or(StatusError::NotReported)?;
-        kept.take(op::clock(), |text| looked.look(text)).ok_or(StatusError::NotReported)
+        kept.take(op::clock(), |text| looked.look(text)).map_err(|missing| match missing {
+            Missing::NoMemory => StatusError::NoMemory,
+            Missing::NotWritten => StatusError::NotReported,
+        })
     }
 
     fn read(&self, _badge: u64, number: u64, offset: u64, into: &mut [u8]) -> Result<usize, StatusError> {

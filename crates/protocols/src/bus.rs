@@ -5,7 +5,7 @@ use idl::{codes, interface};
 codes! {
     /// Why the bus refused.
     pub enum BusError {
-        1 NotFound "no such device that no driver has"
+        1 NotFound "the machine has no such device"
         2 NotClaimed "no device was claimed"
         3 NoMemory "bus has no memory left: give it a larger `account` in the system description"
         4 BadAddress "not an address at which the driver can have pages"
@@ -20,6 +20,8 @@ codes! {
         13 Occupied "a page is mapped there"
         14 Gone "the driver's domain ended"
         15 Failed "it could not be done: dmesg says why"
+        16 Taken "another driver has the device"
+        17 Withheld "the nucleus keeps the registers for itself"
     }
 }
 

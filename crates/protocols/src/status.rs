@@ -7,6 +7,7 @@ codes! {
     pub enum StatusError {
         1 Gone "this status was displaced by newer ones"
         2 NotReported "the nucleus reports nothing"
+        3 NoMemory "status has no memory left: give it a larger `account` in the system description"
     }
 }
 

@@ -9,6 +9,15 @@ use alloc::vec::Vec;
 /// Nanoseconds within which one text is given to several readers.
 pub const SHARED: u64 = 1_000_000_000;
 
+/// Why there is no text.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Missing {
+    /// There is no memory for a buffer.
+    NoMemory,
+    /// It could not be written.
+    NotWritten,
+}
+
 struct Text {
     /// When it was begun, in nanoseconds since boot, or a little later if that number was taken. 0 = none.
     number: u64,
@@ -30,21 +39,22 @@ impl Kept {
     }
 
     /// The number and the bytes of a text begun at `now`, or so shortly before that it will do. `write` writes a new
-    /// one; if it cannot there is none, and one place more is free.
-    pub fn take(&mut self, now: u64, write: impl FnOnce(&mut Vec<u8>) -> bool) -> Option<(u64, u64)> {
-        let newest = self.texts.iter().max_by_key(|text| text.number)?;
+    /// one; if it cannot, one place more is free.
+    pub fn take(&mut self, now: u64, write: impl FnOnce(&mut Vec<u8>) -> bool) -> Result<(u64, u64), Missing> {
+        let newest = self.texts.iter().max_by_key(|text| text.number).ok_or(Missing::NoMemory)?;
         if newest.number != 0 && now.saturating_sub(newest.number) < SHARED {
-            return Some((newest.number, newest.bytes.len() as u64));
+            return Ok((newest.number, newest.bytes.len() as u64));
         }
         let number = now.max(newest.number + 1);
-        let oldest = self.texts.iter_mut().min_by_key(|text| text.number)?;
+        let oldest = self.texts.iter_mut().min_by_key(|text| text.number).ok_or(Missing::NoMemory)?;
         oldest.number = 0;
         oldest.bytes.clear();
-        if oldest.bytes.try_reserve_exact(self.room).is_err() || !write(&mut oldest.bytes) {
-            return None;
+        oldest.bytes.try_reserve_exact(self.room).map_err(|_| Missing::NoMemory)?;
+        if !write(&mut oldest.bytes) {
+            return Err(Missing::NotWritten);
         }
         oldest.number = number;
-        Some((number, oldest.bytes.len() as u64))
+        Ok((number, oldest.bytes.len() as u64))
     }
 
     /// Copies bytes of a text from an offset on; gives how many, 0 at the end, `None` if it is gone.
@@ -102,12 +112,12 @@ mod tests {
     fn requests_at_the_same_time_share_a_text() {
         let mut kept = Kept::with_room(2, 16);
         let first = kept.take(5, write(b"one")).unwrap();
-        assert_eq!(kept.take(5, write(b"two")), Some(first));
-        assert_eq!(kept.take(4 + SHARED, write(b"two")), Some(first));
+        assert_eq!(kept.take(5, write(b"two")), Ok(first));
+        assert_eq!(kept.take(4 + SHARED, write(b"two")), Ok(first));
         let second = kept.take(5 + SHARED, write(b"two")).unwrap();
         assert!(second.0 > first.0);
         // A clock that stands still, or goes back, makes no number twice.
-        assert_eq!(kept.take(3, write(b"three")), Some(second));
+        assert_eq!(kept.take(3, write(b"three")), Ok(second));
     }
 
     #[test]
@@ -119,13 +129,14 @@ mod tests {
                 into.clear();
                 false
             }),
-            None
+            Err(Missing::NotWritten)
         );
         assert_eq!(read(&kept, number).as_deref(), Some(&b"one"[..]));
         assert_eq!(read(&kept, 0), None);
         assert_eq!(kept.read(number, u64::MAX, &mut [0; 4]), Some(0));
         assert_eq!(kept.read(number, 4, &mut [0; 4]), Some(0));
         assert_eq!(kept.read(number, 1, &mut []), Some(0));
-        assert_eq!(Kept::with_room(0, 0).take(1, write(b"")), None);
+        assert_eq!(Kept::with_room(0, 0).take(1, write(b"")), Err(Missing::NoMemory));
+        assert_eq!(Kept::with_room(1, usize::MAX).take(1, write(b"")), Err(Missing::NoMemory));
     }
 }
