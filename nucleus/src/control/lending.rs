@@ -1,23 +1,25 @@
 //! Priority inheritance: a waiter lends its priority to the activation that holds what it waits for.
 //!
-//! - A lock belongs to the runtime. Word 2 of P names the activation of the waiter's own domain that holds it.
+//! - Locks belong to the runtime. In P, word 2 names the holder: an activation of the waiter's domain.
 //! - A caller that waits for a free activation of a domain lends to one in use there that could continue.
 //! - The ceiling of a portal is lent to the called activation, for the length of the call.
 //!
-//! An activation keeps the highest priority lent to it until the lender stops waiting or the activation returns. Its thread
-//! runs with the highest of its own priority and those of its chain. A lender without a share of time also lifts the thread
-//! of its holder. A holder that waits itself passes the priority on. While anything is lent in a domain, returns from it
-//! take the slow path, which takes back what was lent to the returning activation.
+//! An activation keeps the highest priority lent to it until it returns. The loan of a waiter for a lock ends earlier if that
+//! waiter stops waiting. The thread runs with the highest of its own priority and those lent to its chain. A lender
+//! whose time is not limited by a share lifts that limit from the holder's thread, too. A holder that waits itself passes the
+//! priority on. While anything is lent in a domain, returns from it take the slow path, which takes back what was lent to the
+//! returning activation.
 
 use super::priorities::{set_lent, thread_of};
 use super::{chain, ready};
 use crate::objects::{Activation, Domain, Runs, State, Thread, Wait};
 use crate::pointer::{Link, Ref, look};
 
-/// Waits followed from one waiter, at most.
+/// The most holders that one loan reaches.
 const MAX_FOLLOWED: usize = 8;
 
-/// The most activations that one waiter checks: those of the callee in use, newest first, and those on chains of orphans.
+/// The most activations of the callee in use that a waiter checks, newest first, those on chains of orphans included. Passing the
+/// loan on checks at most as many again.
 const MAX_LOOKED_AT: u32 = 22;
 
 /// Lends for the running activation, which begins to wait for a lock that activation `holder` (from 1) of its domain holds.
@@ -34,8 +36,8 @@ pub fn begin(waiter: Ref<Activation>, thread: Ref<Thread>, holder: u64) {
 }
 
 /// Lends for the running activation, which begins to wait for a free activation of `callee`, whose CPUs are stopped. It lends
-/// to the first one in use that could continue with this priority, or whose wait can be followed. If there is none, it lends
-/// to the first in use, for the time after its wait.
+/// to the first one in use whose thread is lower, and which could continue with this priority or waits in a way that can be
+/// followed. If there is none, it lends to the first whose thread is lower, which uses it when its wait ends.
 pub fn begin_at_pool(waiter: Ref<Activation>, callee: Ref<Domain>) {
     let Some(thread) = waiter.thread.get() else { return };
     let lifts = !thread.has_share();

@@ -89,6 +89,9 @@ pub const WOKEN: u64 = 1 << 63;
 /// In `receive_state`: it was cancelled after that. It does not wait again.
 pub const CANCELLED: u64 = 1 << 62;
 
+// Every domain pays for these: besides the saved registers they stay small.
+const _: () = assert!(size_of::<Activation>() <= size_of::<Registers>() + 304);
+
 /// See the module.
 #[repr(C)]
 pub struct Activation {

@@ -1,15 +1,15 @@
-//! Starts the first two components from the boot archive: `sigma0`, the only domain that can draw frames, and `roottask`,
-//! which starts all others and sees the archive at `layout::ARCHIVE`.
+//! Starts the first two components from the boot archive: `sigma0`, which alone can take frames from the nucleus, and
+//! `roottask`, which starts all others and sees the archive at `layout::ARCHIVE`.
 //!
-//! The format is static ELF64, with no two segments in one page; anything else is an error that names its cause.
+//! It loads what the build makes: static ELF64, no two segments in one page. The archive is trusted: a file that cannot be loaded
+//! ends the boot with the cause.
 
 use crate::arch::memory::DIRECT;
 use crate::control::{domain, ready, thread};
 use crate::cpus::timer;
 use crate::memory::portals::Content;
 use crate::memory::{account, frames, mapping, portals, space};
-use crate::objects::arch::Registers;
-use crate::objects::{Account, Activation, Domain, FRAME, TRUSTED, Thread};
+use crate::objects::{Account, Domain, FRAME, TRUSTED, Thread};
 use crate::pointer::{Held, Ref};
 use crate::report::panic;
 use crate::report::reason::reason;
@@ -19,8 +19,9 @@ use abi::rights::{self, Kind, MAP_EXECUTE, MAP_READ, MAP_WRITE};
 
 /// Frames of `sigma0`'s account.
 const SIGMA0_FRAMES: usize = 256;
-/// Pages mapped for the main stack of `sigma0`, and of `roottask`, for which `sigma0` is the pager later.
+/// Pages mapped for the main stack of `sigma0`, and of `roottask`, which gets more from its pager, `sigma0`.
 const STACK_PAGES: [u64; 2] = [1, 2];
+/// Of both threads.
 const PRIORITY: u8 = 40;
 
 fn word(bytes: &[u8], at: usize, width: usize) -> Result<u64, &'static str> {
@@ -47,9 +48,12 @@ fn load(domain: Ref<Domain>, file: &[u8]) -> Result<u64, &'static str> {
             MAP_READ | if flags & 2 != 0 { MAP_WRITE } else { 0 } | if flags & 1 != 0 { MAP_EXECUTE } else { 0 };
         mapping::check_rights(rights).map_err(|_| "a segment is writable and executable")?;
         let start = address & !(FRAME as u64 - 1);
+        // A segment that nobody writes, at the same place within its page as in the archive, needs no copy.
+        let is_shown = rights & MAP_WRITE == 0
+            && in_file == in_memory
+            && (bytes.as_ptr() as u64 ^ address).is_multiple_of(FRAME as u64);
         for page in (start..address + in_memory as u64).step_by(FRAME) {
-            let at_a_page = (bytes.as_ptr() as u64 ^ address).is_multiple_of(FRAME as u64);
-            if at_a_page && rights & MAP_WRITE == 0 && in_file == in_memory {
+            if is_shown {
                 let frame = frames::frame_of((bytes.as_ptr() as u64 - address + page) as usize);
                 mapping::map_archive_page(domain, page, frame, rights).map_err(reason)?;
                 continue;
@@ -113,7 +117,8 @@ fn start(
     Ok((domain, thread))
 }
 
-/// Makes both components; gives the thread that runs first, that of `sigma0`.
+/// Starts both components and gives them their first entries. Gives the thread that runs first, that of `sigma0`; the one of
+/// `roottask` follows it.
 #[unsafe(link_section = ".init")]
 pub fn start_components(held: Held, info: &BootInfo) -> Result<Ref<Thread>, &'static str> {
     // SAFETY: the archive lies in the direct map, its frames are reserved, and nothing ever writes them.
@@ -141,5 +146,3 @@ pub fn start_components(held: Held, info: &BootInfo) -> Result<Ref<Thread>, &'st
     ready::set_boot_successor(second);
     Ok(first)
 }
-
-const _: () = assert!(size_of::<Activation>() <= size_of::<Registers>() + 304);
