@@ -16,8 +16,8 @@ fn the_book_has_the_example() {
     let source = include_str!("example/mod.rs");
     let start = source.find('\n').unwrap() + 1;
     let example = &source[start..source.find("// end").unwrap()];
-    let chapter = include_str!("../../../docs/book/interfaces.md");
-    assert!(chapter.contains(example), "put this into docs/book/interfaces.md:\n{example}");
+    let chapter = include_str!("../../../docs/book/passing-data.md");
+    assert!(chapter.contains(example), "put this into docs/book/passing-data.md:\n{example}");
     assert!(example::PICTURE_LAYOUT.contains(WINDOW_PORTAL));
 }
 

@@ -310,7 +310,7 @@ The [paper on Pebble](what-cairn-is.md) (USENIX 1999) measures chains of calls, 
 const PASSING_PICTURE: &str = "passing.svg";
 const PASSING_HEAD: &str = "\
 A client passes bytes to a server, which copies them into memory of its own: `copy-N` in messages of 4 KiB at most, `show-N` by a window. A window
-shows whole pages, so an interface takes it from 4,096 bytes on ([windows](interfaces.md#windows)); what fewer would take is shown all the
+shows whole pages, so an interface takes it from 4,096 bytes on ([windows](passing-data.md#an-interface-with-windows)); what fewer would take is shown all the
 same. `tear-N` are pages that the server gets for good, one in a call, and copies no more; so that the client has some to give, they come back
 in the return, which is counted. `./x bench --filter copy-`, `--filter show-` and `--filter tear-` print these:
 ";
