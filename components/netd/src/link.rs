@@ -151,7 +151,7 @@ pub struct Ethernet {
     pub outgoing: Outgoing,
 }
 
-/// A batch with fewer bytes goes in the message: to copy them twice costs less than to open a window.
+/// A batch with fewer bytes goes in the message: a window would save little, and shows a whole page.
 const SHOWN_BYTES: usize = 512;
 
 impl Ethernet {

@@ -99,7 +99,10 @@ const SINGLE: [(&str, &str); 14] = [
         "in a table; a large fixed part is for interpreting the specification, and for flushing the cache",
     ),
     ("portal-of-known-shape", "Pebble makes code for each portal"),
-    ("window", "`npcwii` with a window that nobody uses: a leg takes about 135 cycles, where `npciii` takes 114"),
+    (
+        "window",
+        "`npcwii` with a window that nobody uses: a leg takes about 135 cycles, where `npciii` takes 114; `smcwii` shares a stack, which no portal here does (decision 022)",
+    ),
     ("window-written", "a window of one page that is used: about 50 cycles more than one that is not"),
     ("torn-page", "tear-away of a page; not reported"),
     ("open-close", "opening a file makes a portal"),
