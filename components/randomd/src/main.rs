@@ -35,7 +35,7 @@ impl State {
         let due = self.pool.due(now);
         let before = self.pool.contributed();
         let Some(seeds) = sources::ask(due) else { return };
-        let outcome = self.pool.contribute(now, seeds.given(), &seeds.salt);
+        let outcome = self.pool.contribute(runtime::op::clock(), seeds.given(), &seeds.salt);
         for ((name, outcome), bit) in SOURCE_NAMES.iter().zip(outcome).zip(0..) {
             match outcome {
                 Err(cause) if before >> bit & 1 != 0 || self.pool.seeds() == 0 => {

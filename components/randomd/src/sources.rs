@@ -12,6 +12,8 @@ pub const SOURCE_NAMES: [&str; SOURCES] = ["the processor", "the device"];
 /// How often the driver is looked for at the start, and nanoseconds in between.
 const TRIES: u32 = 50;
 const PAUSE: u64 = 5_000_000;
+/// How long a device may take for a whole seed, in nanoseconds.
+const PATIENCE: u64 = 1_000_000_000;
 
 /// The driver. It may be missing, or dead at present: nobody waits for it then.
 static DEVICE: Connection<Given> = Connection::new(Given("entropy"));
@@ -67,11 +69,15 @@ pub fn ask(due: Due) -> Option<Seeds> {
     Some(seeds)
 }
 
-/// Asks the driver.
+/// Asks the driver. A device that gives little at a time is waited for no longer than [`PATIENCE`], and one answer more.
 fn device(into: &mut [u8]) -> Option<()> {
     let client = EntropyClient(DEVICE.once());
+    let deadline = op::clock() + PATIENCE;
     let mut filled = 0;
     while filled < into.len() {
+        if op::clock() >= deadline {
+            return None;
+        }
         match client.fill(&mut into[filled..]) {
             Ok(0) | Err(_) => return None,
             Ok(count) => filled += count.min(into.len() - filled),

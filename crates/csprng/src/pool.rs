@@ -10,8 +10,10 @@ pub const SOURCES: usize = 2;
 pub const RESEED_BYTES: u64 = 1 << 20;
 /// or after so many nanoseconds.
 pub const RESEED_NANOSECONDS: u64 = 300_000_000_000;
-/// Sources are not asked more often than once in this time.
+/// Sources are not asked more often than once in this time. Once it was seeded the time doubles whenever none of them gives anything,
+/// up to the longest: who asks for numbers waits for the sources meanwhile.
 pub const RETRY_NANOSECONDS: u64 = 1_000_000_000;
+pub const LONGEST_RETRY_NANOSECONDS: u64 = 64 * RETRY_NANOSECONDS;
 
 const _: () = assert!(SEED_BYTES >= KEY_BYTES);
 
@@ -42,6 +44,8 @@ pub struct Pool {
     /// When it was last seeded, and when a source was last asked; `None` = never.
     seeded: Option<u64>,
     asked: Option<u64>,
+    /// How long the sources are not asked again.
+    retry: u64,
 }
 
 impl Default for Pool {
@@ -62,28 +66,31 @@ impl Pool {
             given: 0,
             seeded: None,
             asked: None,
+            retry: RETRY_NANOSECONDS,
         }
     }
 
     /// Which sources should be asked at this time (nanoseconds, monotonic): all when it wants to be seeded, else
-    /// those that have not contributed; none if any was asked less than [`RETRY_NANOSECONDS`] ago. To ask is to be
+    /// those that have not contributed; none if any was asked shortly before: see [`RETRY_NANOSECONDS`]. To ask is to be
     /// followed by [`Pool::contribute`].
     pub fn due(&mut self, now: u64) -> Due {
         let passed = |since: Option<u64>, time: u64| since.is_none_or(|since| now.saturating_sub(since) >= time);
         let all = (1 << SOURCES) - 1;
         let old = self.given >= RESEED_BYTES || passed(self.seeded, RESEED_NANOSECONDS);
         let due = if old { all } else { all & !self.contributed };
-        if due == 0 || !passed(self.asked, RETRY_NANOSECONDS) {
+        if due == 0 || !passed(self.asked, self.retry) {
             return Due(0);
         }
         self.asked = Some(now);
         Due(due)
     }
 
-    /// Mixes in what the sources gave at this time, each at most one whole seed; `salt` is mixed in too and
+    /// Mixes in what the sources gave by this time, when all of them have answered, each at most one whole seed; `salt` is mixed in too and
     /// counts for nothing. Less than a whole seed, or one of an unhealthy source, counts for nothing either.
     pub fn contribute(&mut self, now: u64, given: [&[u8]; SOURCES], salt: &[u8]) -> [Result<bool, Unhealthy>; SOURCES] {
         let mut outcome = [Ok(false); SOURCES];
+        // From now on, not from when they were asked: a source may take as long as the time between two.
+        self.asked = self.asked.map(|asked| asked.max(now));
         for source in 0..SOURCES {
             outcome[source] = self.health[source].check(given[source]).map(|()| given[source].len() >= SEED_BYTES);
         }
@@ -100,6 +107,9 @@ impl Pool {
             self.seeds += 1;
             self.given = 0;
             self.seeded = Some(now);
+            self.retry = RETRY_NANOSECONDS;
+        } else if self.seeds != 0 {
+            self.retry = (2 * self.retry).min(LONGEST_RETRY_NANOSECONDS);
         }
         outcome
     }
@@ -201,8 +211,29 @@ mod tests {
         assert_eq!(asked(&mut pool, later), [true, true]);
         // Nobody answered: later requests do not wait for that each time.
         let _ = pool.contribute(later, [&[], &[]], b"");
-        assert_eq!(asked(&mut pool, later + 1), [false, false]);
-        assert_eq!(asked(&mut pool, later + SECOND), [true, true]);
+        assert_eq!(asked(&mut pool, later + 2 * SECOND - 1), [false, false]);
+        assert_eq!(asked(&mut pool, later + 2 * SECOND), [true, true]);
+    }
+
+    #[test]
+    fn a_source_that_answers_late_and_never_gives_is_asked_more_and_more_seldom() {
+        let mut pool = Pool::new();
+        let mut now = 0;
+        assert_eq!(asked(&mut pool, now), [true, true]);
+        now += SECOND;
+        let _ = pool.contribute(now, [&seed(1), &[]], b"");
+        for seconds in [1, 2, 4, 8, 16, 32, 64, 64] {
+            assert_eq!(asked(&mut pool, now + seconds * SECOND - 1), [false, false], "after {seconds} seconds");
+            now += seconds * SECOND;
+            assert_ne!(asked(&mut pool, now), [false, false], "after {seconds} seconds");
+            // The answer takes a second.
+            now += SECOND;
+            let _ = pool.contribute(now, [&[], &[]], b"");
+        }
+        now += 64 * SECOND;
+        assert!(asked(&mut pool, now)[1]);
+        let _ = pool.contribute(now, [&[], &seed(2)], b"");
+        assert_eq!((pool.contributed(), pool.retry), (3, RETRY_NANOSECONDS));
     }
 
     #[test]
