@@ -24,6 +24,8 @@ const MAX_REGISTER_PAGES: u64 = 16;
 const SPACE: u64 = 1 << 20;
 const FRAMES_AT: u64 = 6 * MAX_REGISTER_PAGES * PAGE;
 const _: () = assert!(FRAMES_AT + MAX_FRAMES as u64 * PAGE <= SPACE);
+/// Threads that wait for the end of holders of one device: of the present one, and of the one before, which is ending.
+const MOST_WATCHERS: usize = 2;
 /// Looks at a device that is being reset, until it counts as reset.
 const RESET_LOOKS: usize = 10_000;
 
@@ -35,6 +37,8 @@ struct Device {
     /// Counts those who had it, and whether a thread waits for the end of the present one.
     holder: u64,
     watched: bool,
+    /// Threads that wait for the end of a holder, this one or earlier ones.
+    watchers: usize,
     interrupt: Option<Entry>,
     /// Virtual space of ours.
     space: u64,
@@ -112,16 +116,19 @@ impl State {
             made.inspect_err(|error| runtime::log!("{}: interrupt line {line}: {error}", function.place())).ok()
         });
         let space = FREE_START + self.taken.len() as u64 * SPACE;
+        let mut frames = Vec::new();
+        frames.try_reserve_exact(MAX_FRAMES).map_err(|_| BusError::NoMemory)?;
         let device = Device {
             number,
             function: *function,
             domain,
             holder: 0,
             watched: false,
+            watchers: 0,
             interrupt,
             space,
             mapped: 0,
-            frames: Vec::new(),
+            frames,
         };
         self.taken.insert(badge, device);
         Ok(())
@@ -220,9 +227,16 @@ impl BusServer for BusService {
         with(badge, |device, _| {
             let holder = device.holder;
             if !device.watched {
+                if device.watchers >= MOST_WATCHERS {
+                    return Err(BusError::Watched);
+                }
                 // The thread ends by itself.
-                drop(thread::spawn(move || watch(badge, holder, &life)).map_err(|error| failed("a thread", error))?);
+                drop(thread::spawn(move || watch(badge, holder, &life)).map_err(|error| match error {
+                    abi::Error::AccountExhausted | abi::Error::NoFrames => BusError::NoMemory,
+                    error => failed("a thread", error),
+                })?);
                 device.watched = true;
+                device.watchers += 1;
             }
             device.function.set(Activity::Works);
             Ok(())
@@ -237,13 +251,14 @@ fn others(found: &[Found], number: usize, region: Region) -> impl Iterator<Item 
     all.filter(move |(other, other_region)| *other != number || *other_region != region).map(|(_, region)| region)
 }
 
-/// Waits until the holder of a device is gone, and stops the device.
+/// Waits until the holder of a device is gone, or raises its semaphore, and stops the device.
 fn watch(badge: u64, holder: u64, life: &Owned) {
-    // The thread that raises the semaphore is alive.
-    while matches!(op::p(life.entry(), abi::NEVER), Ok(()) | Err(abi::Error::Cancelled)) {}
+    while op::p(life.entry(), abi::NEVER) == Err(abi::Error::Cancelled) {}
     let mut state = STATE.lock();
     let State { found, taken } = &mut *state;
-    if let Some(device) = taken.get_mut(&badge).filter(|device| device.holder == holder) {
+    let Some(device) = taken.get_mut(&badge) else { return };
+    device.watchers -= 1;
+    if device.holder == holder {
         device.take_back(found);
     }
 }

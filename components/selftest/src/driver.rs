@@ -3,14 +3,15 @@
 use alloc::boxed::Box;
 
 use idl::{Delegate, Failure};
-use protocols::bus::{BusClient, BusError, CONFIGURATION_BYTES};
+use protocols::bus::{BusClient, BusError, CONFIGURATION_BYTES, MAX_FRAMES};
 use protocols::names::{NamesClient, NamesError};
 use protocols::nic::{LENGTH_BYTES, MAX_FRAME, MIN_FRAME, NicClient, NicError};
 use runtime::abi::layout::{self, FREE_START};
-use runtime::abi::{PAGE_BYTES, rights};
+use runtime::abi::{MAX_COUNT, PAGE_BYTES, rights};
 use runtime::connection::{Connection, NameService};
+use runtime::entry::Owned;
 use runtime::window::Page;
-use runtime::{Direct, Entry, op, program};
+use runtime::{Direct, Entry, op, program, thread};
 
 use crate::check::{Check, hold};
 use crate::services::say;
@@ -47,6 +48,7 @@ fn bus() -> Result<(), &'static str> {
     let reader = Delegate::entry(Entry::DOMAIN.0, rights::READ);
     hold(bus.claim(ENTROPY, reader) == refused(BusError::NotADomain), "a domain that may not be written")?;
     hold(bus.claim(ENTROPY, life) == refused(BusError::NotADomain), "a semaphore for a domain")?;
+    successors(&bus)?;
     bus.claim(ENTROPY, domain).map_err(say)?;
     hold(bus.claim(ENTROPY, domain) == refused(BusError::HasDevice), "the same device once more")?;
     hold(bus.claim(NETWORK, domain) == refused(BusError::HasDevice), "a second device")?;
@@ -70,10 +72,45 @@ fn bus() -> Result<(), &'static str> {
     }
     hold(bus.registers(base, FREE).map(|bytes| bytes > 0) == Ok(true), "no registers are mapped")?;
 
+    let mut all = [0; 8 * (MAX_FRAMES + 1)];
+    hold(bus.frames(u64::MAX, FREE + (1 << 20), &mut all) == Ok(8 * MAX_FRAMES), "more frames, or fewer")?;
+
     hold(bus.work(domain) == refused(BusError::NotASemaphore), "a domain for a semaphore")?;
     let silent = Delegate::entry(semaphore.0, 0);
     hold(bus.work(silent) == refused(BusError::NotASemaphore), "a semaphore without a right")?;
-    bus.work(life).map_err(say)
+    // Its watcher would never wait.
+    let raised = op::semaphore_new(Entry::OWN, MAX_COUNT).map_err(|error| error.text())?;
+    for _ in 0..2 * WATCHERS {
+        work_soon(&bus, Delegate::entry(raised.0, rights::USE))?;
+    }
+    work_soon(&bus, life)
+}
+
+/// Ends of one driver that the bus waits for at once.
+const WATCHERS: usize = 2;
+
+/// Drivers of a device that end one after the other while a semaphore that they all gave stays.
+fn successors(bus: &BusClient<Direct>) -> Result<(), &'static str> {
+    let life = Owned::new(op::semaphore_new(Entry::OWN, 0).map_err(|error| error.text())?);
+    for round in 0..40 {
+        let driver = Owned::new(op::domain_new(Entry::ACCOUNT, 0, "driver").map_err(|error| error.text())?);
+        bus.claim(ENTROPY, Delegate::entry(driver.entry().0, rights::WRITE)).map_err(say)?;
+        let right = if round < WATCHERS { Ok(()) } else { Err(Failure::Refused(BusError::Watched)) };
+        hold(bus.work(Delegate::entry(life.entry().0, rights::USE)) == right, "too many watchers, or too few")?;
+    }
+    Ok(())
+}
+
+/// Lets the device work, once the watchers that are about to end have ended.
+fn work_soon(bus: &BusClient<Direct>, life: Delegate) -> Result<(), &'static str> {
+    for _ in 0..100 {
+        match bus.work(life) {
+            Err(Failure::Refused(BusError::Watched)) => {}
+            outcome => return outcome.map_err(say),
+        }
+        thread::sleep(1_000_000).map_err(|error| error.text())?;
+    }
+    Err("a watcher does not end")
 }
 
 /// The frames of a batch by their lengths: those that are said, and those that stand there.

@@ -22,11 +22,12 @@ codes! {
         15 Failed "it could not be done: dmesg says why"
         16 Taken "another driver has the device"
         17 Withheld "the nucleus keeps the registers for itself"
+        18 Watched "earlier drivers of the device have not ended yet"
     }
 }
 
-/// Frames that a device may read and write, at most so many in one call.
-pub const MAX_FRAMES: usize = 64;
+/// Frames that a device may read and write: as many as the network's takes, and a few. The account of `bus` has room for all.
+pub const MAX_FRAMES: usize = 40;
 /// Bytes of a device's configuration that are passed, and of the masks of its six base registers.
 pub const CONFIGURATION_BYTES: usize = 256 + 6 * 4;
 
@@ -48,6 +49,6 @@ pub trait Bus {
     /// bytes each. They stay the bus's, so that none is used again while a device may still write it.
     fn frames(&self, count: u64, address: u64, into: &mut [u8]) -> Result<usize, BusError>;
     /// From now on the device reads and writes memory and raises interrupts, as long as a semaphore that comes along
-    /// (and that nobody need ever raise) exists: with the caller's death it goes, and the device is stopped and reset.
+    /// exists and is not raised: with the caller's death it goes, and the device is stopped and reset.
     fn work(&self, life: Delegate) -> Result<(), BusError>;
 }

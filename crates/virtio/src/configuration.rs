@@ -26,6 +26,20 @@ impl Copy {
         }
     }
 
+    /// Whether the list of capabilities ends (PCI Local Bus 3.0, 6.7): there is room for 48.
+    pub fn capabilities_end(&self) -> bool {
+        const FIRST: usize = 0x40 / 4;
+        let next = |word: u32| usize::from(word as u8 / 4);
+        let mut place = next(self.words[0x34 / 4]);
+        for _ in FIRST..=WORDS {
+            if place < FIRST {
+                return true;
+            }
+            place = next(self.words[place] >> 8);
+        }
+        false
+    }
+
     /// Addresses behind the base registers, 0 = none.
     pub fn addresses(&self) -> [u64; 6] {
         let mut addresses = [0; 6];
@@ -68,6 +82,22 @@ mod tests {
     use super::*;
 
     const FUNCTION: DeviceFunction = DeviceFunction { bus: 0, device: 0, function: 0 };
+
+    #[test]
+    fn a_circle_of_capabilities_is_seen() {
+        let list = |links: &[(u8, u8)]| {
+            let mut bytes = [0; CONFIGURATION_BYTES];
+            for (place, next) in links {
+                bytes[usize::from(*place) + usize::from(*place != 0x34)] = *next;
+            }
+            Copy::new(&bytes).capabilities_end()
+        };
+        assert!(list(&[]) && list(&[(0x34, 0x40)]) && list(&[(0x34, 0x40), (0x40, 0xfc), (0xfc, 0x44)]));
+        assert!(!list(&[(0x34, 0x40), (0x40, 0x40)]) && !list(&[(0x34, 0x80), (0x80, 0x44), (0x44, 0x80)]));
+        let all: Vec<_> = [(0x34, 0x40)].into_iter().chain((16..63).map(|word| (4 * word, 4 * word + 4))).collect();
+        assert!(list(&all), "as many as there is room for");
+        assert!(!list(&[&all[..], &[(0xfc, 0x40)]].concat()));
+    }
 
     /// A space whose base registers read `bases`, and `masks` after all ones.
     fn space(bases: [u32; 6], masks: [u32; 6]) -> Copy {

@@ -9,6 +9,7 @@ pub mod configuration;
 pub mod memory;
 
 use core::fmt;
+use core::mem::ManuallyDrop;
 
 use idl::{Delegate, Failure, Transport};
 pub use memory::Memory;
@@ -28,6 +29,8 @@ pub enum OpenError {
     TooFewFrames,
     /// More frames than a driver may have, or `open` was called before.
     Twice,
+    /// Its list of capabilities does not end.
+    Circle,
     /// The device is not a virtio device of version 1.
     Device(VirtioPciError),
 }
@@ -38,6 +41,7 @@ impl fmt::Display for OpenError {
             Self::Bus(failure) => write!(f, "the bus refuses: {failure}"),
             Self::TooFewFrames => f.write_str("the bus gave too few frames"),
             Self::Twice => write!(f, "a device is open already, or it asks for more than {MAX_FRAMES} frames"),
+            Self::Circle => f.write_str("the device's list of capabilities does not end"),
             Self::Device(error) => write!(f, "not a virtio device: {error}"),
         }
     }
@@ -54,13 +58,22 @@ impl From<Failure<BusError>> for OpenError {
 /// The device that was claimed, made to work, with `frames` frames, cleared. Its registers and frames stand at
 /// [`memory::registers_at`] and [`FRAMES_AT`] of this domain, where nothing else may be. It works as long as `life`, a
 /// semaphore of the driver's that may be waited for.
-pub fn open<T: Transport>(bus: &BusClient<T>, frames: usize, life: Delegate) -> Result<PciTransport, OpenError> {
+///
+/// Nobody drops the transport: that would wait for a device that need not answer. The bus resets it when its driver is gone.
+pub fn open<T: Transport>(
+    bus: &BusClient<T>,
+    frames: usize,
+    life: Delegate,
+) -> Result<ManuallyDrop<PciTransport>, OpenError> {
     if frames > MAX_FRAMES || memory::is_open() {
         return Err(OpenError::Twice);
     }
     let mut bytes = [0; CONFIGURATION_BYTES];
     bus.configuration(&mut bytes)?;
     let copy = Copy::new(&bytes);
+    if !copy.capabilities_end() {
+        return Err(OpenError::Circle);
+    }
     for (number, address) in copy.addresses().into_iter().enumerate().filter(|(_, address)| *address != 0) {
         let size = bus.registers(number as u64, memory::registers_at(number as u64))?;
         memory::set_base(number, address, size);
@@ -75,5 +88,6 @@ pub fn open<T: Transport>(bus: &BusClient<T>, frames: usize, life: Delegate) -> 
     unsafe { memory::open(physical.as_chunks::<8>().0.iter().map(|bytes| u64::from_le_bytes(*bytes))) };
     bus.work(life)?;
     let function = DeviceFunction { bus: 0, device: 0, function: 0 };
-    PciTransport::new::<Memory, _>(&mut PciRoot::new(copy), function).map_err(OpenError::Device)
+    let transport = PciTransport::new::<Memory, _>(&mut PciRoot::new(copy), function);
+    transport.map(ManuallyDrop::new).map_err(OpenError::Device)
 }

@@ -11,7 +11,7 @@ const REGISTERS: u64 = 1 << 16;
 /// Where the frames stand: one page table reaches over the registers and them.
 pub const FRAMES_AT: u64 = FREE_START + 16 * REGISTERS;
 /// Frames of a driver, at most.
-pub const MAX_FRAMES: usize = 64;
+pub use protocols::bus::MAX_FRAMES;
 
 /// Physical address of each frame.
 static PHYSICAL: [AtomicU64; MAX_FRAMES] = [const { AtomicU64::new(0) }; MAX_FRAMES];

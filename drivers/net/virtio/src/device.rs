@@ -3,6 +3,7 @@
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use core::mem::ManuallyDrop;
 
 use bitflags::bitflags;
 use idl::{Delegate, Input, Output};
@@ -44,7 +45,7 @@ type Buffer = &'static mut [u8];
 
 /// See the module.
 pub struct Device {
-    transport: PciTransport,
+    transport: ManuallyDrop<PciTransport>,
     receiving: VirtQueue<Memory, QUEUE>,
     sending: VirtQueue<Memory, QUEUE>,
     /// With the device, by token; of those that it sends, with their bytes.
@@ -68,8 +69,8 @@ impl Device {
         for (offset, byte) in address[..6].iter_mut().enumerate() {
             *byte = transport.read_config_space::<u8>(offset).map_err(refused)?;
         }
-        let receiving = VirtQueue::new(&mut transport, RECEIVE, false, false).map_err(refused)?;
-        let mut sending = VirtQueue::new(&mut transport, TRANSMIT, false, false).map_err(refused)?;
+        let receiving = VirtQueue::new(&mut *transport, RECEIVE, false, false).map_err(refused)?;
+        let mut sending = VirtQueue::new(&mut *transport, TRANSMIT, false, false).map_err(refused)?;
         // Sent packets are looked for when there is something to send again.
         sending.set_dev_notify(false);
         transport.finish_init();
@@ -119,8 +120,9 @@ impl Device {
     }
 
     /// Takes a frame that came, and puts it there after its length; gives the bytes of both. One that is longer than a frame may be is lost.
+    /// It looks at as many as there are buffers: a device may say that more and more came.
     fn receive(&mut self, into: &mut Output<'_>, at: usize) -> Option<usize> {
-        loop {
+        for _ in 0..QUEUE {
             let token = self.receiving.peek_used()?;
             // A device that names a buffer it does not have is not served any more.
             let buffer = self.to_fill.get_mut(usize::from(token))?.take()?;
@@ -140,11 +142,13 @@ impl Device {
                 return taken;
             }
         }
+        None
     }
 
     /// Takes back what was sent.
     fn reclaim(&mut self) {
-        while let Some(token) = self.sending.peek_used() {
+        for _ in 0..QUEUE {
+            let Some(token) = self.sending.peek_used() else { return };
             let Some((buffer, bytes)) = self.to_send.get_mut(usize::from(token)).and_then(Option::take) else { return };
             // SAFETY: the bytes that were added with this token.
             let _ = unsafe { self.sending.pop_used(token, &[&buffer[..bytes]], &mut []) };

@@ -2,6 +2,7 @@
 
 use alloc::format;
 use alloc::string::{String, ToString};
+use core::mem::ManuallyDrop;
 
 use idl::Delegate;
 use protocols::bus::BusClient;
@@ -24,7 +25,7 @@ pub const CHUNK: usize = 64;
 
 /// See the module.
 pub struct Device {
-    transport: PciTransport,
+    transport: ManuallyDrop<PciTransport>,
     queue: VirtQueue<Memory, QUEUE>,
     buffer: &'static mut [u8],
     /// The device has the buffer, by this token.
@@ -39,7 +40,7 @@ impl Device {
     pub fn new(bus: &BusClient<Direct>, life: Delegate) -> Result<Self, String> {
         let mut transport = virtio::open(bus, FRAMES, life).map_err(|error| error.to_string())?;
         transport.begin_init(Feature::VERSION_1);
-        let queue = VirtQueue::new(&mut transport, REQUESTS, false, false);
+        let queue = VirtQueue::new(&mut *transport, REQUESTS, false, false);
         let queue = queue.map_err(|error| format!("the device refuses: {error}"))?;
         transport.finish_init();
         let buffer = memory::page().and_then(|page| page.get_mut(..CHUNK)).ok_or("no frame is left for the buffer")?;
