@@ -134,7 +134,7 @@ impl Stack {
         let (_, ticket) = self.claim(session, What::Port)?;
         let local = Inbox::draw(ticket)?;
         let buffer = |page| icmp::PacketBuffer::new(vec![icmp::PacketMetadata::EMPTY; PACKETS], page);
-        let identifier = random::number() as u16;
+        let identifier = random::number().ok_or(NetError::NoRandom)? as u16;
         let handle = self.common.add(Buffers::draw(ticket, 1, 1)?, |receive, send| {
             let mut socket = icmp::Socket::new(buffer(receive), buffer(send));
             // Refused is a second time.
@@ -219,7 +219,7 @@ impl Stack {
         }
         let kind = if six { DnsQueryType::Aaaa } else { DnsQueryType::A };
         // Identifier and port come from a generator of its own: see there.
-        let mut newborn = self.links.newborn(Medium::Ethernet, self.now());
+        let mut newborn = self.links.newborn(Medium::Ethernet, self.now()).ok_or(NetError::NoRandom)?;
         let dns = self.common.set.get_mut::<dns::Socket<'_>>(self.dns);
         let query = dns.start_query(newborn.context(), name, kind).map_err(|error| match error {
             StartQueryError::NoFreeSlot => failed("a query", "no room for one more"),

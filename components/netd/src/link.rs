@@ -62,16 +62,16 @@ impl<D: Device> Link<D> {
     }
 
     /// Another interface with the same addresses, and a seed of its own.
-    fn newborn(&mut self, hardware: HardwareAddress, time: Instant) -> Interface {
+    fn newborn(&mut self, hardware: HardwareAddress, time: Instant) -> Option<Interface> {
         let mut config = Config::new(hardware);
-        config.random_seed = random::number();
+        config.random_seed = random::number()?;
         let mut newborn = Interface::new(config, &mut self.device, time);
         newborn.update_ip_addrs(|addresses| {
             for address in self.interface.ip_addrs() {
                 let _ = addresses.push(*address);
             }
         });
-        newborn
+        Some(newborn)
     }
 }
 
@@ -109,8 +109,9 @@ impl Links {
     }
 
     /// An interface that is used once, for the first packet of a connection: smoltcp takes sequence numbers from
-    /// a generator that can be followed once some of its numbers are seen, so each connection has a seed of its own.
-    pub fn newborn(&mut self, medium: Medium, time: Instant) -> Interface {
+    /// a generator that can be followed once some of its numbers are seen, so each connection has a seed of its own. None if no random
+    /// number is left for that.
+    pub fn newborn(&mut self, medium: Medium, time: Instant) -> Option<Interface> {
         match medium {
             Medium::Ethernet => self.ethernet.newborn(self.ethernet.interface.hardware_addr(), time),
             Medium::Loopback => self.loopback.newborn(HardwareAddress::Ip, time),

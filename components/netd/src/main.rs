@@ -4,9 +4,8 @@
 //! # Who does the work
 //! The main thread waits in the driver for frames, until the next thing that time demands. Calls do their
 //! work at once on their own activation, under one lock; their packets leave with them. Neither a call nor the driver
-//! waits for the device: frames for which it has no room stay with us, and the main thread comes back for them soon. One wait
-//! is left: a connection, a question or an interface that begins needs a random number, and waits under the lock until `random`
-//! gives some.
+//! waits for the device: frames for which it has no room stay with us, and the main thread comes back for them soon. What begins a
+//! connection needs random numbers, and waits for them before it takes the lock.
 //!
 //! # What may be trusted
 //! Nothing that comes from the wire, and nothing that a client says. Pages of sockets are paid for by the account that their

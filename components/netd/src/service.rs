@@ -24,7 +24,7 @@ use crate::socket::{Kind, Socket, Stage};
 use crate::stack::{self, Stack};
 use crate::tcp::SEGMENT;
 use crate::text;
-use crate::{client, limits};
+use crate::{client, limits, random};
 
 /// Calls that are served at the same time; none waits for the network.
 const ACTIVATIONS: usize = 2;
@@ -165,12 +165,13 @@ impl NetServer for Net {
     }
 }
 
-/// Makes a socket for a session that is there.
+/// Makes a socket for a session that is there. It waits for random numbers before it takes the lock.
 fn make(
     session: Number,
     service: &Service,
     make: impl FnOnce(&mut Stack) -> Result<Number, NetError>,
 ) -> Result<Delegate, NetError> {
+    random::wait()?;
     let number = with(|stack| match stack.sessions.get_mut(session) {
         Some(_) => make(stack),
         None => Err(NetError::NoSession),

@@ -135,7 +135,13 @@ pub fn open() -> Result<(), Failure<NicError>> {
     let mut link = Ethernet::new();
     let mut loopback = Loopback::new();
     let mut config = Config::new(address.into());
-    config.random_seed = random::number();
+    config.random_seed = loop {
+        match random::number() {
+            Some(number) => break number,
+            // Without it there is no connection that is safe to begin.
+            None => drop(random::wait()),
+        }
+    };
     config.slaac = true;
     let mut ethernet = Interface::new(config, &mut link, instant(op::clock()));
     ethernet.update_ip_addrs(|addresses| {
@@ -494,6 +500,7 @@ pub fn run() -> ! {
     let mut bytes = 0;
     loop {
         let mut deadline = 0;
+        random::fill();
         if let Some(stack) = STACK.lock().as_mut() {
             stack.time = op::clock();
             core::mem::swap(&mut stack.links.ethernet.device.batch, &mut batch);

@@ -171,7 +171,7 @@ impl Stack {
         let place = IpListenEndpoint { addr: Some(key.local.ip().into()), port: key.local.port };
         flow.tcp().listen(place).ok()?;
         let time = self.now();
-        let mut newborn = self.links.newborn(medium, time);
+        let mut newborn = self.links.newborn(medium, time)?;
         self.links.first_ingress(medium, &mut newborn, time, &mut flow.held.socket);
         if flow.tcp().state() != State::SynReceived {
             return None;
@@ -421,7 +421,7 @@ impl Stack {
         })?;
         let key = Key { remote, local: Endpoint::new(source, port) };
         let mut flow = Flow::new(Buffers::draw(ticket, PAGES.0, PAGES.1)?, key, medium, Stage::Connecting);
-        let mut newborn = self.links.newborn(medium, self.now());
+        let mut newborn = self.links.newborn(medium, self.now()).ok_or(NetError::NoRandom)?;
         flow.tcp().connect(newborn.context(), wire(remote), wire(key.local)).map_err(|_| NetError::Unreachable)?;
         let number = self.add(session, token, Kind::Flow(Box::new(flow)))?;
         if let Some(socket) = self.sockets.get_mut(number) {
@@ -449,8 +449,13 @@ impl Stack {
         /// So many tries find one if a tenth of them is free.
         const TRIES: usize = 64;
         let count = u64::from(DYNAMIC.end() - DYNAMIC.start()) + 1;
-        let mut ports = (0..TRIES).map(|_| DYNAMIC.start() + (random::number() % count) as u16);
-        ports.find(|port| is_free(self, *port)).ok_or(NetError::NoPort)
+        for _ in 0..TRIES {
+            let port = DYNAMIC.start() + (random::number().ok_or(NetError::NoRandom)? % count) as u16;
+            if is_free(self, port) {
+                return Ok(port);
+            }
+        }
+        Err(NetError::NoPort)
     }
 }
 

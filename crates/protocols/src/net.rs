@@ -54,6 +54,7 @@ codes! {
         23 AllGiven "others have handed over all accounts that there can be: end a program (ps, kill)"
         24 NoNameServer "no name server is known: ifconfig shows what DHCP gave"
         25 NoSession "the session is closed: open another one"
+        26 NoRandom "no random numbers are left for a connection: dmesg says why `randomd` gives none"
     }
 }
 
