@@ -25,7 +25,7 @@ use runtime::child::Child;
 use tool::inspect::{self, PROC};
 
 use crate::case::{Case, text};
-use crate::{launch, leaks};
+use crate::{launch, leaks, statuses};
 
 /// All of them. `sockets` needs a system with a network.
 pub const ALL: &[Case] = &[
@@ -172,6 +172,7 @@ fn processes() -> Result<String, String> {
         if charged()? < before + frames {
             return Err(format!("{frames} frames are not charged"));
         }
+        statuses::of_many()?;
         tool::println!("processes: {MANY} sleep, with {} KiB each", of_each * 4);
         for child in made.drain(..) {
             child.kill().map_err(|error| text(&error))?;

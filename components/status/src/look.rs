@@ -81,15 +81,20 @@ impl Looked {
         let Self { domains, threads, .. } = self;
         domains.clear();
         threads.clear();
-        let mut fits = true;
+        let (mut count, room) = (0, domains.capacity());
+        let newest = room / 2;
         let reported = walk(|record: info::Domain| {
-            fits &= domains.len() < domains.capacity();
-            if fits {
-                domains.push(Domain { record, priority: 0, used: 0, restarts: None });
+            let domain = Domain { record, priority: 0, used: 0, restarts: None };
+            // The newest come first. If there are too many, the middle is left out: components are the oldest.
+            if domains.len() < room {
+                domains.push(domain);
+            } else {
+                domains[newest + count % (room - newest)] = domain;
             }
+            count += 1;
         });
-        // The newest came first.
-        domains.reverse();
+        let mut fits = count <= room;
+        domains.sort_unstable_by_key(|domain| domain.record.number);
         let mut complete = reported && fits;
         complete &= walk(|thread: info::Thread| {
             if let Some(domain) = find(domains, thread.home) {

@@ -35,6 +35,10 @@ pub fn ask(server: &str) -> Result<Result<Sample, Bad>, Refusal> {
     loop {
         let (count, from) = session.until(deadline, || socket.receive(&mut bytes))?;
         let now = op::clock();
+        // Datagrams of others may wait without end.
+        if now >= deadline {
+            return Err(Failure::Refused(NetError::TimedOut));
+        }
         if from != to {
             continue;
         }

@@ -21,7 +21,9 @@ pub fn read() -> Vec<String> {
     let Ok(entry) = FILE_SYSTEM.open(PATH, 0) else { return Vec::new() };
     let entry = Owned::new(entry.into());
     let Ok(count) = FileClient(Direct(entry.entry())).read(0, &mut bytes) else { return Vec::new() };
-    let text = core::str::from_utf8(&bytes[..count.min(MOST_BYTES)]).unwrap_or_default();
-    let words = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
+    let lines = bytes[..count.min(MOST_BYTES)].split(|byte| *byte == b'\n');
+    // A line that is no text names no server; the others count.
+    let texts = lines.filter_map(|line| core::str::from_utf8(line.split(|byte| *byte == b'#').next()?).ok());
+    let words = texts.map(str::trim);
     words.filter(|word| !word.is_empty()).take(MOST).map(ToString::to_string).collect()
 }
