@@ -13,7 +13,7 @@ use protocols::listing::Listing;
 use protocols::names::NamesClient;
 use protocols::net::NetClient;
 use protocols::parent::{ParentClient, ParentError};
-use protocols::pipes::PipeError;
+use protocols::pipes::{PipeEndClient, PipeError};
 use protocols::process::ProcessError;
 use protocols::sigma0::{Sigma0Client, Sigma0Error};
 use protocols::stream::StreamError;
@@ -26,11 +26,11 @@ use runtime::child::Child;
 use runtime::connection::{Connection, Direct, Name};
 use runtime::entry::Owned;
 use runtime::op::Schedule;
-use runtime::pipes::PIPES;
+use runtime::pipes::{self, PIPES};
 use runtime::port::{self, Options, Port, Size};
 use runtime::server::{self, ServeWord};
 use runtime::stream::FILE_SYSTEM;
-use runtime::{Entry, label, message, op, program, thread};
+use runtime::{Entry, label, message, op, program, table, thread};
 use tool::inspect::{self, PROC};
 use tool::println;
 
@@ -288,7 +288,7 @@ pub fn privileged() -> Result<(), String> {
     check("to start one without", start(&["--nothing"], &[]).map(drop), Ok(()))
 }
 
-/// Of a program that becomes tainted after it handed over an account of its own.
+/// Of a program that becomes tainted after it handed over an account of its own, and made a pipe.
 pub fn cleared() -> Result<(), String> {
     let sigma0 = Sigma0Client(Direct(Entry::SIGMA0));
     let account = Owned::new(op::account_new(Entry::ACCOUNT, 20).map_err(text)?);
@@ -296,6 +296,11 @@ pub fn cleared() -> Result<(), String> {
     let ticket = sigma0.manage_account(entry()).map_err(text)?;
     let draw_for = |address| sigma0.draw_for(ticket, address, 0, MAP_READ | MAP_WRITE);
     check("to draw for another account", draw_for(FREE_START), Ok(()))?;
+    let pipe = PIPES.create().map_err(text)?;
+    let [reads, writes] = [(pipe, 0), (0, pipe)].map(|(reads, writes)| pipes::end(reads, writes));
+    let (reads, writes) = (reads.map_err(text)?, writes.map_err(text)?);
+    let [reader, writer] = [&reads, &writes].map(|end| PipeEndClient(Direct(end.entry())));
+    check("to write to a pipe", writer.write(b"before").map(drop), Ok(()))?;
     let [(_, own)] = own()[..] else { return Err("one compartment".to_string()) };
     op::label_send(own >> 3, THREE).map_err(text)?;
     check("to draw for another account", draw_for(FREE_START + PAGE_BYTES as u64), Err(Sigma0Error::Flow))?;
@@ -304,6 +309,16 @@ pub fn cleared() -> Result<(), String> {
     check("to hand over a domain", domain, Err(Sigma0Error::Flow))?;
     let own = sigma0.draw(FREE_START + 2 * PAGE_BYTES as u64, 0, MAP_READ | MAP_WRITE);
     check("to draw for itself", own, Ok(()))?;
+    check("to write to a pipe", writer.write(b"after").map(drop), Err(StreamError::Flow))?;
+    let room = table::allocate().map_err(text)?;
+    let ours = Delegate::entry(Entry::DOMAIN.0, rights::COPY | rights::WRITE);
+    check("to hand an end of a pipe on", writer.give(ours, room.0 as u64), Err(StreamError::Flow))?;
+    check("to make a pipe", PIPES.create().map(drop), Err(PipeError::Flow))?;
+    let mut bytes = [0; 16];
+    let count = reader.read(&mut bytes).map_err(text)?;
+    if bytes[..count] != *b"before" {
+        return Err("the pipe has something else".to_string());
+    }
     check("to let go", sigma0.forget(ticket), Ok(()))
 }
 

@@ -1,5 +1,5 @@
 //! As many threads as the machine has numbers for, all ready before one of them runs: more than the ring of a scheduler has room for.
-//! And a thousand that call one service, each with a window.
+//! A thousand that call one service, each with a window, and a thousand that send to one port.
 
 use abi::info;
 use abi::layout::{PROGRAM_START, USER_END};
@@ -12,6 +12,7 @@ use idl::{Reply, Request};
 use protocols::parent::{Force, ParentClient};
 use runtime::entry::Owned;
 use runtime::op::{self, LabelFrom, Schedule};
+use runtime::port::{self, Options, Port, Received, Size};
 use runtime::server::{self, Serve};
 use runtime::window::Window;
 use runtime::{Direct, Entry, thread};
@@ -32,6 +33,10 @@ pub const CHECKS: &[Check] = &[
         seats,
     ),
     ("a thousand calls with windows wait at once, and each is served", thousand_windows),
+    (
+        "a thousand send to one port: none waits, the oldest messages stay, and other ports have their turn",
+        thousand_senders,
+    ),
 ];
 
 /// Threads of a domain: it has no room for more message areas.
@@ -44,16 +49,31 @@ fn text(error: Error) -> &'static str {
     error.text()
 }
 
-/// A domain that knows both semaphores and perhaps a service, in the same places as every other one. Its threads first call
-/// the service, with the page of their steps as the window.
-fn domain(semaphores: [&Owned; 2], service: Option<Entry>) -> Result<Child, Error> {
+/// What the threads of a domain do first.
+enum First<'a> {
+    Nothing,
+    /// Call this service, with the page of their steps as the window.
+    Call(Entry),
+    /// Send to this port, [`SENT`] times.
+    Send(&'a Port),
+}
+
+/// A domain that knows both semaphores and what its threads use first, in the same places as every other one.
+fn domain(semaphores: [&Owned; 2], first: &First<'_>) -> Result<Child, Error> {
     let child = Child::new(Entry::ACCOUNT, 0, 1)?;
     child.show(&STEPS, 1, false)?;
     let [raised, never] = semaphores.map(|semaphore| child.give(semaphore.entry()));
     let mut steps = Vec::new();
-    if let Some(service) = service {
-        let portal = op::portal_new(child.domain.entry(), service, 0, Entry(0), 0)?;
-        steps.push(operation(portal.0, [0, 0, 0, 0, (PLACE + PAGE_BYTES as u64) | 1, Control::WINDOW]));
+    match first {
+        First::Nothing => {}
+        First::Call(service) => {
+            let portal = op::portal_new(child.domain.entry(), *service, 0, Entry(0), 0)?;
+            steps.push(operation(portal.0, [0, 0, 0, 0, (PLACE + PAGE_BYTES as u64) | 1, Control::WINDOW]));
+        }
+        First::Send(port) => {
+            let port = child.give(port.entry())?;
+            steps.extend([operation(port.0, [numbers::SEND, 0, 0, 0, 0, 0]); SENT]);
+        }
     }
     steps.push(on_semaphore(raised?, [numbers::V, 0, 0, 0, 0, 0]));
     steps.push(on_semaphore(never?, [numbers::P, NEVER, 0, 0, 0, 0]));
@@ -65,7 +85,7 @@ fn domain(semaphores: [&Owned; 2], service: Option<Entry>) -> Result<Child, Erro
 fn start_all(semaphores: [&Owned; 2]) -> Result<(Vec<Child>, Vec<Owned>), Error> {
     let (mut domains, mut threads) = (Vec::new(), Vec::new());
     loop {
-        let child = match domain(semaphores, None) {
+        let child = match domain(semaphores, &First::Nothing) {
             Ok(child) => child,
             Err(Error::NoThreads | Error::NoDomains) => return Ok((domains, threads)),
             Err(error) => return Err(error),
@@ -207,6 +227,75 @@ fn thousand_windows() -> Result<(), &'static str> {
     hold(frames()? == before, "frames were lost")
 }
 
+/// Starts a thousand threads; gives them with their domains.
+fn start_thousand(semaphores: [&Owned; 2], first: &First<'_>) -> Result<(Vec<Child>, Vec<Owned>), &'static str> {
+    let (mut domains, mut threads) = (Vec::new(), Vec::new());
+    while threads.len() < CALLS {
+        let child = domain(semaphores, first).map_err(text)?;
+        for _ in 0..OF_A_DOMAIN.min(CALLS - threads.len()) {
+            threads.push(child.start(Program::Steps(0)).map_err(text)?);
+        }
+        domains.push(child);
+    }
+    Ok((domains, threads))
+}
+
+/// Messages of each sender, and those that the port has room for.
+const SENT: usize = 5;
+const ROOM: usize = 31;
+/// The badges of the port that they send to, and of another one.
+const STORMED: u64 = 5;
+const QUIET: u64 = 6;
+
+fn thousand_senders() -> Result<(), &'static str> {
+    let size = Size { bytes: 64, messages: ROOM };
+    let port = Port::new(Entry::OWN, size, None, None, STORMED).map_err(text)?;
+    let quiet = Port::new(Entry::OWN, size, None, Some(&port), QUIET).map_err(text)?;
+    senders_at_once(&port, &quiet)?;
+    let before = frames()?;
+    senders_at_once(&port, &quiet)?;
+    hold(frames()? == before, "frames were lost")
+}
+
+fn senders_at_once(port: &Port, quiet: &Port) -> Result<(), &'static str> {
+    let [raised, never] = [(); 2].map(|()| op::semaphore_new(Entry::OWN, 0).map(Owned::new).map_err(text));
+    let (raised, never) = (raised?, never?);
+    let (domains, threads) = start_thousand([&raised, &never], &First::Send(port))?;
+    let quiet = || port::send(quiet.entry(), &[], &Options::default()).map_err(text);
+    let take = |until| port::receive(port.entry(), until, None, |Received { badge, .. }, _| badge);
+    quiet()?;
+    // All others run until they wait; only then this thread goes on.
+    let last = Schedule { priority: 1, slice: 10_000 };
+    let before = op::thread_schedule_on(Entry::OWN, last, 1).map_err(text)?;
+    for _ in 0..CALLS {
+        op::p(raised.entry(), op::clock() + PATIENCE).map_err(|_| "a sender waits")?;
+    }
+    let mut came = [0; 2];
+    while let Ok(badge) = take(0) {
+        came[usize::from(badge == QUIET)] += 1;
+    }
+    hold(came == [ROOM, 1], "other messages than there is room for")?;
+    drop(threads);
+    drop(domains);
+    // Now the receiver runs at once whenever something comes.
+    op::thread_schedule_on(Entry::OWN, Schedule { priority: 18, slice: 10_000 }, 1).map_err(text)?;
+    let (domains, threads) = start_thousand([&raised, &never], &First::Send(port))?;
+    for number in 0..CALLS * SENT {
+        hold(take(op::clock() + PATIENCE) == Ok(STORMED), "one of them does not send, or a message is lost")?;
+        if number % 500 == 0 {
+            quiet()?;
+            hold(take(op::clock() + PATIENCE) == Ok(QUIET), "another port has no turn")?;
+        }
+    }
+    for _ in 0..CALLS {
+        op::p(raised.entry(), op::clock() + PATIENCE).map_err(|_| "a sender waits")?;
+    }
+    hold(take(0) == Err(Error::Timeout), "one message too many")?;
+    drop(threads);
+    drop(domains);
+    op::thread_schedule_on(Entry::OWN, before, u64::MAX).map_err(text).map(drop)
+}
+
 fn windows_at_once(service: Entry) -> Result<(), &'static str> {
     let [raised, never, gate] = [(); 3].map(|()| op::semaphore_new(Entry::OWN, 0).map(Owned::new).map_err(text));
     let (raised, never, gate) = (raised?, never?, gate?);
@@ -214,14 +303,7 @@ fn windows_at_once(service: Entry) -> Result<(), &'static str> {
     for count in [&CAME, &RIGHT] {
         count.store(0, Ordering::SeqCst);
     }
-    let (mut domains, mut threads) = (Vec::new(), Vec::new());
-    while threads.len() < CALLS {
-        let child = domain([&raised, &never], Some(service)).map_err(text)?;
-        for _ in 0..OF_A_DOMAIN.min(CALLS - threads.len()) {
-            threads.push(child.start(Program::Steps(0)).map_err(text)?);
-        }
-        domains.push(child);
-    }
+    let (domains, threads) = start_thousand([&raised, &never], &First::Call(service))?;
     // All others run until they wait; only then this thread goes on.
     let last = Schedule { priority: 1, slice: 10_000 };
     let before = op::thread_schedule_on(Entry::OWN, last, 1).map_err(text)?;
