@@ -29,26 +29,7 @@ pub fn report(activation: Ref<Activation>, what: u64, position: u64) -> Result<u
             write(activation, domain_record(domain));
             Ok(if domain.next_domain().is_some() { domain.number } else { 0 })
         }
-        info::THREAD => {
-            let used = numbers::used(held) as u64;
-            let first = position.saturating_add(1).max(activation.progress.get());
-            let end = used.min(first.saturating_add(NUMBERS_PASSED));
-            let found = (first..end).find_map(|number| {
-                let thread = numbers::by_number(held, number as usize)?;
-                is_seen(thread.home).then_some((number, thread))
-            });
-            match found {
-                Some((number, thread)) => {
-                    write(activation, thread_record(thread));
-                    Ok(if number + 1 < used { number } else { 0 })
-                }
-                None if end < used => {
-                    activation.progress.set(end);
-                    Err(Stop::Repeat)
-                }
-                None => Err(Error::AtEnd.into()),
-            }
-        }
+        info::THREAD => report_thread(activation, position, is_seen),
         info::FRAMES => {
             let (total, free, boot) = frames::numbers(held);
             let charged = (account::charged(held) + boot) as u64;
@@ -62,44 +43,10 @@ pub fn report(activation: Ref<Activation>, what: u64, position: u64) -> Result<u
             Ok(log::read(held, log::part_of_list(list), position, area))
         }
         info::COUNTERS => {
-            let longest = cpu::all(held).map(|cpu| (cpu.longest.get(), cpu.longest_by.get())).max();
-            let ((longest, longest_by), counts) = (longest.unwrap_or_default(), counters::all(held));
-            // A tainted domain can change most of them at will: it could signal by them.
-            let shown = if what & info::UNTAINTED == 0 || flows::is_off(held) { u64::MAX } else { 0 };
-            let record = Counters {
-                uptime: timer::nanoseconds(),
-                longest,
-                longest_by,
-                dispatches: cpu::all(held).map(|cpu| cpu.counts.dispatches.get()).sum(),
-                root_writes: shown & cpu::all(held).map(|cpu| cpu.counts.root_writes.get()).sum::<u64>(),
-                faults: shown & counts.faults.get(),
-                interrupts: counts.interrupts.get(),
-                deaths: shown & counts.deaths.get(),
-                splits: shown & counts.splits.get(),
-                standby: shown & counts.standby.get(),
-                domains: shown & counts.domains.get(),
-                restarts: shown & counts.restarts.get(),
-                invalidations: shown & counts.invalidations.get(),
-                again: shown & counts.again.get(),
-                not_runnable: shown & counts.not_runnable.get(),
-            };
-            write(activation, record);
+            write(activation, counters_record(held, what & info::UNTAINTED == 0 || flows::is_off(held)));
             Ok(0)
         }
-        info::PORTAL => {
-            // In the table of the domain that the position names, or of the next older domain if that is gone.
-            let (number, index) = info::Portal::place(position);
-            let below = if position == 0 { 0 } else { number + 1 };
-            let domain = domain::newest_below(activation, below, is_seen)?.ok_or(Error::AtEnd)?;
-            let named = domain.number + 1 == below;
-            let (record, next) = next_portal(domain, if named { index as usize } else { 0 }, is_seen);
-            write(activation, record);
-            Ok(match (next < domain.table_entries(), domain.next_domain()) {
-                (true, _) => info::Portal::position(domain.number, next as u64),
-                (false, Some(older)) => info::Portal::position(older.number, 0),
-                (false, None) => 0,
-            })
-        }
+        info::PORTAL => report_portal(activation, position, is_seen),
         info::SHAPE => {
             let record = shapes::record(held, position).ok_or(Error::AtEnd)?;
             write(activation, record);
@@ -120,6 +67,77 @@ pub fn report(activation: Ref<Activation>, what: u64, position: u64) -> Result<u
             Ok(if number + 1 < cpu::present(held) { position + 1 } else { 0 })
         }
         _ => Err(Error::NoSuchWay.into()),
+    }
+}
+
+/// The list [`info::THREAD`].
+fn report_thread(
+    activation: Ref<Activation>,
+    position: u64,
+    is_seen: impl Fn(Ref<Domain>) -> bool,
+) -> Result<u64, Stop> {
+    let held = activation.held();
+    let used = numbers::used(held) as u64;
+    let first = position.saturating_add(1).max(activation.progress.get());
+    let end = used.min(first.saturating_add(NUMBERS_PASSED));
+    let found = (first..end).find_map(|number| {
+        let thread = numbers::by_number(held, number as usize)?;
+        is_seen(thread.home).then_some((number, thread))
+    });
+    match found {
+        Some((number, thread)) => {
+            write(activation, thread_record(thread));
+            Ok(if number + 1 < used { number } else { 0 })
+        }
+        None if end < used => {
+            activation.progress.set(end);
+            Err(Stop::Repeat)
+        }
+        None => Err(Error::AtEnd.into()),
+    }
+}
+
+/// The list [`info::PORTAL`]: in the table of the domain that the position names, or of the next older domain if that is gone.
+fn report_portal(
+    activation: Ref<Activation>,
+    position: u64,
+    is_seen: impl Fn(Ref<Domain>) -> bool,
+) -> Result<u64, Stop> {
+    let (number, index) = info::Portal::place(position);
+    let below = if position == 0 { 0 } else { number + 1 };
+    let domain = domain::newest_below(activation, below, &is_seen)?.ok_or(Error::AtEnd)?;
+    let named = domain.number + 1 == below;
+    let (record, next) = next_portal(domain, if named { index as usize } else { 0 }, is_seen);
+    write(activation, record);
+    Ok(match (next < domain.table_entries(), domain.next_domain()) {
+        (true, _) => info::Portal::position(domain.number, next as u64),
+        (false, Some(older)) => info::Portal::position(older.number, 0),
+        (false, None) => 0,
+    })
+}
+
+/// The counters. A tainted domain can change most of them at will, and could signal by them: unless `all`, these are 0.
+fn counters_record(held: Held, all: bool) -> Counters {
+    let longest = cpu::all(held).map(|cpu| (cpu.longest.get(), cpu.longest_by.get())).max();
+    let (longest, longest_by) = longest.unwrap_or_default();
+    let counts = counters::all(held);
+    let shown = if all { u64::MAX } else { 0 };
+    Counters {
+        uptime: timer::nanoseconds(),
+        longest,
+        longest_by,
+        dispatches: cpu::all(held).map(|cpu| cpu.counts.dispatches.get()).sum(),
+        root_writes: shown & cpu::all(held).map(|cpu| cpu.counts.root_writes.get()).sum::<u64>(),
+        faults: shown & counts.faults.get(),
+        interrupts: counts.interrupts.get(),
+        deaths: shown & counts.deaths.get(),
+        splits: shown & counts.splits.get(),
+        standby: shown & counts.standby.get(),
+        domains: shown & counts.domains.get(),
+        restarts: shown & counts.restarts.get(),
+        invalidations: shown & counts.invalidations.get(),
+        again: shown & counts.again.get(),
+        not_runnable: shown & counts.not_runnable.get(),
     }
 }
 
