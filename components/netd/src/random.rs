@@ -43,6 +43,7 @@ pub fn fill() {
     }
     let mut bytes = [0; SUPPLY];
     let Ok(count) = RandomClient(SOURCE.once()).fill(&mut bytes) else { return };
+    let count = count.min(SUPPLY);
     let mut all = ALL.lock();
     if LEFT.load(Ordering::Relaxed) < count {
         all[..count].copy_from_slice(&bytes[..count]);
