@@ -67,23 +67,19 @@ fn errors() {
 #[test]
 fn each_golden_text_is_of_an_interface() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("golden");
-    let texts = |folder: &Path| -> Vec<String> {
-        let files = fs::read_dir(folder).expect("a folder").map(|file| file.expect("a file").path());
-        let mut names: Vec<_> = files
-            .filter(|path| path.is_file())
-            .filter_map(|path| path.file_stem().map(|stem| stem.display().to_string()))
-            .collect();
-        names.sort();
-        names
-    };
-    let sorted = |mut names: Vec<&str>| {
-        names.sort();
-        names.into_iter().map(String::from).collect::<Vec<_>>()
-    };
-    let gone = "an interface that was released is gone: it stays in the list, or its golden text goes with it";
-    assert_eq!(texts(&folder), sorted(LAYOUTS.iter().map(|(name, _)| *name).collect()), "{gone}");
-    let errors = ERRORS.iter().map(|(name, _)| *name).chain(["Protocol"]);
-    assert_eq!(texts(&folder.join("errors")), sorted(errors.collect()), "{gone}");
+    let layouts: Vec<&str> = LAYOUTS.iter().map(|(name, _)| *name).collect();
+    let errors: Vec<&str> = ERRORS.iter().map(|(name, _)| *name).chain(["Protocol"]).collect();
+    for (folder, known) in [(folder.join("errors"), errors), (folder, layouts)] {
+        for file in fs::read_dir(folder).expect("a folder") {
+            let path = file.expect("a file").path();
+            let name = path.file_stem().map(|name| name.display().to_string()).unwrap_or_default();
+            assert!(
+                path.is_dir() || known.contains(&&*name),
+                "{} is of nothing that is there: an interface that was released stays in the list, or its text goes with it",
+                path.display()
+            );
+        }
+    }
 }
 
 #[test]
