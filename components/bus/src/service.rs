@@ -83,6 +83,14 @@ fn failed(what: &str, error: impl core::fmt::Display) -> BusError {
     BusError::Failed
 }
 
+/// The refusal for an error of the nucleus that our own account, or the machine, may be to blame for.
+fn refused(what: &str, error: abi::Error) -> BusError {
+    match error {
+        abi::Error::AccountExhausted | abi::Error::NoFrames => BusError::NoMemory,
+        error => failed(what, error),
+    }
+}
+
 /// Maps pages of ours, derived, into a driver.
 fn give(domain: Entry, source: u64, address: u64, pages: u64) -> Result<(), BusError> {
     for page in 0..pages {
@@ -90,11 +98,10 @@ fn give(domain: Entry, source: u64, address: u64, pages: u64) -> Result<(), BusE
         // SAFETY: nothing here refers to what stands in these pages.
         unsafe { op::map(domain, source + page * PAGE, to, 0, MAP_READ | MAP_WRITE) }.map_err(|error| match error {
             abi::Error::OtherExhausted => BusError::NoRoom,
-            abi::Error::AccountExhausted | abi::Error::NoFrames => BusError::NoMemory,
             abi::Error::BadAddress | abi::Error::NotAligned | abi::Error::Reserved => BusError::BadAddress,
             abi::Error::Occupied => BusError::Occupied,
             abi::Error::PeerDied | abi::Error::Revoked => BusError::Gone,
-            error => failed("memory of a driver", error),
+            error => refused("memory of a driver", error),
         })?;
     }
     Ok(())
@@ -181,8 +188,7 @@ impl BusServer for BusService {
                 match op::machine_device(Entry::SPECIAL, region.start + page * PAGE, own + page * PAGE) {
                     Ok(()) | Err(abi::Error::Occupied) => {}
                     Err(abi::Error::Withheld) => return Err(BusError::Withheld),
-                    Err(abi::Error::AccountExhausted | abi::Error::NoFrames) => return Err(BusError::NoMemory),
-                    Err(error) => return Err(failed("registers", error)),
+                    Err(error) => return Err(refused("registers", error)),
                 }
             }
             device.mapped |= 1 << base;
@@ -231,10 +237,7 @@ impl BusServer for BusService {
                     return Err(BusError::Watched);
                 }
                 // The thread ends by itself.
-                drop(thread::spawn(move || watch(badge, holder, &life)).map_err(|error| match error {
-                    abi::Error::AccountExhausted | abi::Error::NoFrames => BusError::NoMemory,
-                    error => failed("a thread", error),
-                })?);
+                drop(thread::spawn(move || watch(badge, holder, &life)).map_err(|error| refused("a thread", error))?);
                 device.watched = true;
                 device.watchers += 1;
             }

@@ -54,17 +54,21 @@ pub fn fill() {
     core::hint::black_box(&bytes);
 }
 
+/// Fills the supply; whether there are numbers for a call.
+fn has_enough() -> bool {
+    fill();
+    LEFT.load(Ordering::Relaxed) >= ENOUGH
+}
+
 /// Waits until there are numbers for a call.
 pub fn wait() -> Result<(), NetError> {
-    fill();
-    if LEFT.load(Ordering::Relaxed) >= ENOUGH {
+    if has_enough() {
         return Ok(());
     }
     let end = op::clock() + PATIENCE;
     while op::clock() < end {
         let _ = thread::sleep(PAUSE);
-        fill();
-        if LEFT.load(Ordering::Relaxed) >= ENOUGH {
+        if has_enough() {
             return Ok(());
         }
     }

@@ -49,7 +49,7 @@ fn text(error: Error) -> &'static str {
     error.text()
 }
 
-/// What the threads of a domain do first.
+/// The first steps of the threads of a domain.
 enum First<'a> {
     Nothing,
     /// Call this service, with the page of their steps as the window.
